@@ -389,20 +389,33 @@ static void divide(struct iterated *x, const struct fit *f)
 
 /* ---- several windows in each iteration ---- */
 
-/* How many windows an iteration of this loop has, if each has equally many; 0: they do not go into
- * them. The last sample shows nearly all iterations of a loop whose end is not known. */
-static uint64_t windows_of_each(const struct tfh_loop_entry *e, uint64_t windows)
+/* The windows begun when the entry was first seen in its last iteration. */
+static uint64_t windows_before_last(const struct iterated *x, uint32_t entry)
 {
-	uint64_t n = e->left < 0 ? e->done : total_of(e), each, off;
+	for (size_t i = 0; i < x->of.at.n; i++) {
+		const struct tfh_loop_sample *s = &x->of.at.v[i];
+		if (s->entry == entry && s->done == x->of.entry.v[entry].done)
+			return (uint64_t)begun_at(x, s);
+	}
+	return 0;
+}
+
+/* How many windows an iteration of this loop has, if each has equally many; 0: they do not go into
+ * them. The last iteration of a loop whose end is not known may have fewer. */
+static uint64_t windows_of_each(const struct iterated *x, uint32_t entry)
+{
+	const struct tfh_loop_entry *e = &x->of.entry.v[entry];
+	uint64_t windows = e->left < 0 ? windows_before_last(x, entry) : x->begin.n, each, off;
+	uint64_t n = e->left < 0 ? e->done - 1 : total_of(e);
 
 	if (!n || n > windows || !counts(e))
 		return 0;
 	each = (windows + n / 2) / n;
 	off = each * n > windows ? each * n - windows : windows - each * n;
-	return each > 1 && off <= TFH_LOOPS_MISCOUNTED + (e->left < 0 ? each : 0) ? each : 0;
+	return each > 1 && off <= TFH_LOOPS_MISCOUNTED ? each : 0;
 }
 
-/* Keeps the iterations of the program's outermost loop if each of them has equally many windows. */
+/* Keeps the iterations of an outermost loop if each of them has equally many windows. */
 static int find_rounds(struct iterated *x, uint32_t path)
 {
 	double share;
@@ -412,7 +425,7 @@ static int find_rounds(struct iterated *x, uint32_t path)
 	size_t n = 0, agree;
 
 	if (entry == UINT32_MAX || x->of.path.v[path].parent || share < TFH_CYCLE_SURE_SHARE ||
-	    !(each = windows_of_each(&x->of.entry.v[entry], windows)))
+	    !(each = windows_of_each(x, entry)))
 		return 0;
 	int64_t *off = calloc(x->of.at.n, sizeof(*off));
 	for (size_t i = 0; off && i < x->of.at.n; i++) {
@@ -481,6 +494,12 @@ int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops)
 	rc = rc ? rc : tfh_loop_entries(&from, &x.of);
 	if (!rc && x.begin.n && may_count(loops))
 		rc = choose(&x);
+	/* A program without loops may call a library's learn(). */
+	if (!rc && !x.of.path.n) {
+		from.libraries = true;
+		tfh_loop_samples_free(&x.of);
+		rc = tfh_loop_entries(&from, &x.of);
+	}
 	for (uint32_t i = 0; !rc && i < x.of.path.n && !loops->rounds; i++)
 		rc = find_rounds(&x, i);
 	tfh_loop_samples_free(&x.of);

@@ -299,15 +299,18 @@ static void advise_slow_steps(struct tfh_wording *w)
 {
 	const struct tfh_slow_found *slow = &w->r->found.slow;
 	const char *at = slow->file ? tfh_at_words(w, slow->function, slow->file, slow->line)
-				    : "evaluation, saving?",
-		   *who = slow->every > 0 ? tfh_phrase(w, "every %s step does",
-						       tfh_phrase_ordinal(w, slow->every))
-					  : tfh_phrase(w, "%llu long steps do",
-						       (unsigned long long)slow->n);
+			 : w->r->steps.rounds ? "acting, evaluation?"
+					      : "evaluation, saving?",
+		   *what = w->r->steps.rounds ? "make cheaper what is done once a round"
+			   : slow->every > 0
+				   ? tfh_phrase(w, "do less often what every %s step does",
+						tfh_phrase_ordinal(w, slow->every))
+				   : tfh_phrase(w, "do less often what %llu long steps do",
+						(unsigned long long)slow->n);
 
 	tfh_advise_run(w,
-		       tfh_phrase(w, "do less often what %s (%s): %.0f %% of %s", who, at,
-				  100 * slow->share, tfh_training_words(w->r)),
+		       tfh_phrase(w, "%s (%s): %.0f %% of %s", what, at, 100 * slow->share,
+				  tfh_training_words(w->r)),
 		       tfh_phrase(w, "these steps take %s longer than others",
 				  tfh_phrase_time(w, slow->longer_s)),
 		       slow->share * w->r->steps.total_s);

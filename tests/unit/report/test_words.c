@@ -163,10 +163,12 @@ static void test_slow_steps(void **state)
 		double share;
 		uint32_t per_update;
 		bool advised;
-	} row[] = {{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0.686, 1, true},
-		   {TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_READ, 0.3, 1, true},
-		   {TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0.05, 1, false},
-		   {TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0.686, 6, false}};
+		uint64_t rounds;
+	} row[] = {{TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0.686, 1, true, 0},
+		   {TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0.686, 1, true, 50},
+		   {TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_READ, 0.3, 1, true, 0},
+		   {TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0.05, 1, false, 0},
+		   {TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU, 0.686, 6, false, 0}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -177,11 +179,14 @@ static void test_slow_steps(void **state)
 		w.r.found.slow.share = row[i].share;
 		w.r.found.slow.part = TFH_PART_COMPUTE;
 		w.r.pattern.per_update = row[i].per_update;
+		w.r.steps.rounds = row[i].rounds;
 		tfh_advise_rest(&w.said);
 		assert_int_equal(w.said.n_advice, row[i].advised);
 		if (row[i].advised)
 			assert_non_null(strstr(w.said.advice[0].finding,
-					       "do less often what every 6th step does"));
+					       row[i].rounds
+						       ? "make cheaper what is done once a round"
+						       : "do less often what every 6th step does"));
 		tfh_wording_free(&w.said);
 	}
 }

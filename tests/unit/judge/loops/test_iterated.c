@@ -1,8 +1,9 @@
 /* What must hold: if samples show the loop over steps, its iterations are the steps where the clock lost
  * one, found one outside of the loop, or saw only those that wait. Iterations that are micro-batches,
- * epochs or a library's, or whose number is not certain, change nothing. Where a variable of the program
+ * epochs or a library's, or whose number is not certain, do not change them. Where a variable of the program
  * counts them and their end is not known, those that were seen are the least that there were. A loop with
- * equally many steps in each iteration has rounds, if something else is done once in each. */
+ * equally many steps in each iteration has rounds, if something else is done once in each; so has a library's where the program has none, also
+ * if the last iteration was cut short. */
 #include "../analyze_gen.h"
 
 #include "format/sample_loops.h"
@@ -144,30 +145,39 @@ static void test_outside(void **state)
 }
 
 /* Rounds of so many executions, each round after a pause. `more`: so many further ones in every second
- * round. Busy: another program delays every 7th one. Returns the rounds; the steps do not depend on them. */
-static uint64_t rounds_of(uint64_t all, uint64_t each, uint64_t more, double pause, bool busy)
+ * round. Busy: another program delays every 7th one. `where`: the loop over rounds. `cut`: steps that the last one lacks; its end is not known
+ * then. Returns the rounds; the steps do not depend on them. */
+static uint64_t rounds_in(uint32_t where, uint64_t all, uint64_t each, uint64_t more, double pause,
+			  bool busy, uint64_t cut)
 {
 	struct gen *g = job();
 	struct tfh_result *r;
 	uint64_t n = 0, rounds;
 
 	g->name[TFT_NAME_OP][1] = "__inference_update_12";
+	open = cut;
+	count = open ? TFH_START_COUNTER : TFH_START_ITERATOR;
 	for (uint64_t e = 1; e <= all; e++) {
-		look(g, PROGRAM, true, e, all, 0, 0);
+		look(g, where, true, e, all, 0, 0);
 		t += pause;
-		for (uint64_t i = 0; i < each + more * (e & 1); i++, t += 3) {
+		for (uint64_t i = e == all ? cut : 0; i < each + more * (e & 1); i++, t += 3) {
 			gen_exec(g, 1, t, t + 2);
 			t += busy && ++n % 7 == 3 ? pause * 2 / 3 : 0;
 		}
 	}
 	g->process.clean_end = true;
 	r = gen_judge(g);
-	assert_int_equal(r->steps.total, all * each + (all + 1) / 2 * more);
+	assert_int_equal(r->steps.total, all * each + (all + 1) / 2 * more - cut);
 	rounds = r->steps.rounds;
 	assert_int_equal(r->steps.per_round, rounds ? each : 0);
 	assert_true(!rounds || (r->found.slow.every == each && r->found.slow.n >= rounds - 2));
 	tfh_result_free(r);
 	return rounds;
+}
+
+static uint64_t rounds_of(uint64_t all, uint64_t each, uint64_t more, double pause, bool busy)
+{
+	return rounds_in(PROGRAM, all, each, more, pause, busy, 0);
 }
 
 static void test_rounds(void **state)
@@ -178,6 +188,9 @@ static void test_rounds(void **state)
 	assert_int_equal(rounds_of(30, 8, 3, 60, false), 0);  /* unequal */
 	assert_int_equal(rounds_of(30, 8, 0, 0.1, false), 0); /* nothing else is done in them */
 	assert_int_equal(rounds_of(3, 80, 0, 60, false), 0);  /* too few to tell */
+	assert_int_equal(rounds_in(LIBRARY, 30, 8, 0, 60, false, 0), 30);
+	assert_int_equal(rounds_in(LIBRARY, 7, 40, 0, 300, false, 30), 6);
+	assert_int_equal(rounds_in(PROGRAM, 7, 40, 0, 300, false, 30), 6);
 }
 
 /* The first one shows no launch. */
