@@ -2,13 +2,16 @@
  * What the batches of PyTorch's data loaders are for. All iterators of a kind have one name, but
  * what follows a batch shows it: a batch followed by a backward pass or an optimizer's step trains,
  * others evaluate, until the next one that trains. If there are several backward passes per
- * optimizer's step, their batches are one step. They may all be taken before the first of the
- * passes, as transformers' Trainer does.
+ * optimizer's step, their batches are one step, also if the loader ends and begins again among
+ * them. They may all be taken before the first of the passes, as transformers' Trainer does. If an
+ * evaluation follows batches without an update, they count with the step before: the next update
+ * belongs to the step after the evaluation.
  *
  * The call that ends an iterator is marked in the recording if the recorder could read the
- * interpreter by then. Until the first marked one, a call without training after one with training
- * counts as the loader's end. A marked call may also be followed by training: loaders that fetch a
- * batch ahead (accelerate's) find the end before the last batch is trained with.
+ * interpreter by then, which samples with lines of Python show, too. Until then, a call without
+ * training after one with training counts as the loader's end. A marked call may also be followed
+ * by training: loaders that fetch a batch ahead (accelerate's) find the end before the last batch
+ * is trained with, and take two batches before their first step.
  *
  * A resumed job may take the batches that it has trained with before, and pass over them. They are
  * no evaluation.
@@ -24,6 +27,7 @@
 struct after_batch {
 	uint32_t passes; /* backward */
 	bool trains, updates;
+	bool ahead; /* the first of a loader that fetches the next batch before this one is used */
 };
 
 /* For each batch; NULL: out of memory. */
@@ -163,34 +167,157 @@ static void mark_skipped(struct tfh_facts *facts)
 		facts->series.v[facts->batch.v[i].series].skipped = true;
 }
 
+/* Marks the first batches of loaders that fetch a batch ahead, if most ends show such a loader. */
+static void find_ahead(const struct tfh_facts *facts, struct after_batch *v)
+{
+	const struct tfh_boundary *t = facts->batch.v;
+	size_t ends = 0, trained = 0;
+
+	TFH_EACH (i, facts->batch.n) {
+		ends += t[i].end && i && v[i - 1].trains;
+		trained += t[i].end && v[i].trains;
+	}
+	for (size_t i = 0; 2 * trained > ends && i + 1 < facts->batch.n; tfh_big_pass(++i)) {
+		bool first = !i || t[i - 1].end;
+		v[i].ahead = first && !v[i].trains && !t[i].end && v[i + 1].trains && !t[i + 1].end;
+		v[i].trains |= v[i].ahead;
+	}
+}
+
+/* From when on the recorder could read the interpreter of the thread, and so marked ends. */
+static int64_t find_marked(const struct tfh_facts *facts)
+{
+	const struct tfh_stack_samples *l = facts->samples;
+	int64_t from = INT64_MAX;
+
+	TFH_EACH (i, facts->batch.n)
+		if (facts->batch.v[i].end && facts->batch.v[i].t1 < from)
+			from = facts->batch.v[i].t1;
+	for (size_t i = 0; l && from < INT64_MAX && i < tfh_stack_samples_count(l); i++) {
+		struct tfh_seen_sample k = tfh_stack_samples_at(l, i);
+		if (k.place && k.t < from && k.thread == facts->batch.v[0].thread)
+			from = k.t;
+	}
+	return from;
+}
+
+/* Whether the step in which an iterator ends takes the rest of its batches, as many as usual, from
+ * the next iterator. */
+static bool is_shared(const struct tfh_facts *facts, const struct after_batch *v, size_t end,
+		      uint64_t usual)
+{
+	size_t from = end + v[end].trains, i;
+	uint64_t n = 0;
+
+	if (end + 1 == facts->batch.n || !v[end + 1].trains || !from || v[from - 1].updates)
+		return false;
+	while (from > 0 && v[from - 1].trains && !v[from - 1].updates && n <= usual)
+		n += !v[--from].ahead;
+	for (i = end + 1; n && n <= usual && i < facts->batch.n && v[i].trains; i++) {
+		n += !v[i].ahead;
+		if (v[i].updates)
+			return n == usual;
+	}
+	return false;
+}
+
+/* Whether one endless generator reads one iterator after another: the steps tell nothing of their
+ * ends. */
+static bool is_endless(const struct tfh_facts *facts, const struct after_batch *v, uint64_t usual)
+{
+	for (size_t i = 0; usual > 1 && i < facts->batch.n; tfh_big_pass(++i))
+		if (facts->batch.v[i].end && is_shared(facts, v, i, usual))
+			return true;
+	return false;
+}
+
+/* The batches of each iterator, put into series. */
+struct sorting {
+	struct tfh_facts *facts;
+	const struct after_batch *v;
+	int64_t marked;	  /* find_marked() */
+	bool endless;	  /* is_endless() */
+	bool accumulates; /* several batches per update */
+	bool trains;	  /* the batch before does */
+	bool began;	  /* the series has a step */
+	bool open;	  /* a step has begun, and its update follows */
+	size_t first;	  /* that step's first batch */
+	bool later;	  /* it is not the first step of its series */
+};
+
+/* No update follows in this series: the batches of the open step join the step before. */
+static void leave_open(struct sorting *s, size_t i)
+{
+	for (size_t k = s->first; s->open && s->later && k < i; k++)
+		s->facts->batch.v[k].more = true;
+	s->open = s->began = false;
+}
+
+/* Whether batch i, which nothing trains with, is an iterator's end. */
+static bool is_end(const struct sorting *s, size_t i)
+{
+	const struct tfh_boundary *t = &s->facts->batch.v[i];
+
+	return !s->v[i].trains && (t->end || (i && t->t1 < s->marked && s->v[i - 1].trains));
+}
+
+static void take_training(struct sorting *s, size_t i)
+{
+	s->facts->batch.v[i].more = s->open && (s->accumulates || s->v[i - 1].ahead);
+	if (!s->facts->batch.v[i].more) {
+		s->first = i;
+		s->later = s->began;
+	}
+	s->began = true;
+	s->open = (s->accumulates && !s->v[i].updates) || s->v[i].ahead;
+}
+
+static int sort_batch(struct sorting *s, size_t i)
+{
+	struct tfh_facts *facts = s->facts;
+	struct tfh_boundary *t = &facts->batch.v[i];
+	const struct after_batch *now = &s->v[i];
+	bool ends = is_end(s, i);
+
+	t->end = ends;
+	if (ends && i && s->endless && i + 1 < facts->batch.n && s->v[i + 1].trains) {
+		t->end = false; /* part of the step before */
+		t->more = true;
+		t->series = facts->batch.v[i - 1].series;
+		return 0;
+	}
+	if (!ends && (!i || now->trains != s->trains || facts->batch.v[i - 1].end ||
+		      (now->ahead && !s->endless))) {
+		struct tfh_series like = facts->series.v[t->series];
+		leave_open(s, i);
+		if (new_series(facts, &like, !now->trains))
+			return -ENOMEM;
+	}
+	t->series = ends ? facts->batch.v[i - 1].series : (uint32_t)facts->series.n - 1;
+	facts->series.v[t->series].count += !t->end;
+	if (now->trains)
+		take_training(s, i);
+	s->trains = now->trains;
+	return 0;
+}
+
 static int sort_batches(struct tfh_facts *facts, const struct after_batch *v)
 {
-	struct after_batch now, before = {0};
-	bool began = false, marked = false, accumulates = accumulated(facts, v) > 1;
+	uint64_t usual = accumulated(facts, v);
+	struct sorting s = {.facts = facts,
+			    .v = v,
+			    .marked = find_marked(facts),
+			    .endless = is_endless(facts, v, usual),
+			    .accumulates = usual > 1};
+	int rc = 0;
 
 	TFH_EACH (i, facts->series.n)
 		facts->series.v[i].count = 0;
-	TFH_EACH (i, facts->batch.n) {
-		struct tfh_boundary *t = &facts->batch.v[i];
-		now = v[i];
-		marked |= t->end;
-		bool ends = !now.trains && (t->end || (!marked && before.trains));
-		if (!ends && (!i || now.trains != before.trains || facts->batch.v[i - 1].end)) {
-			struct tfh_series like = facts->series.v[t->series];
-			if (new_series(facts, &like, !now.trains))
-				return -ENOMEM;
-			began = false;
-		}
-		t->series = ends ? facts->batch.v[i - 1].series : (uint32_t)facts->series.n - 1;
-		t->end = ends;
-		t->more = accumulates && began && now.trains && !before.updates;
-		facts->series.v[t->series].count += !t->end;
-		began |= now.trains;
-		before = now;
-	}
-	if (TFH_DETECT_SKIPPED)
+	for (size_t i = 0; i < facts->batch.n && !rc; tfh_big_pass(++i))
+		rc = sort_batch(&s, i);
+	if (!rc && TFH_DETECT_SKIPPED)
 		mark_skipped(facts);
-	return 0;
+	return rc;
 }
 
 /* The same if no backward pass or optimizer of PyTorch's shows what batches are for. */
@@ -223,6 +350,7 @@ int tfh_torch_batches(struct tfh_facts *facts)
 	if (!v)
 		return -ENOMEM;
 	find_groups(facts, v);
+	find_ahead(facts, v);
 	rc = sort_batches(facts, v);
 	tfh_big_free(v);
 	return rc;

@@ -4,6 +4,7 @@
  * Workers that import, at the beginning of each epoch, are being started: whatever they do in steps, that is the loader's time. So is the
  * beginning of an epoch in which the thread that asks for batches starts or ends workers and does not wait for one of theirs.
  * Batches before the first training step are no evaluation if nothing is done with them: they are skipped.
+ * A batch of an evaluation within an epoch is no end of the training's iterator if the recorder could read the interpreter before.
  */
 #include "../analyze_gen.h"
 
@@ -274,6 +275,42 @@ static void test_skipped(void **state)
 	}
 }
 
+/* 4 times 20 training steps and an evaluation of 5 batches and the end of its iterator. */
+static uint64_t evaluated(bool read)
+{
+	struct gen *g = gen_new();
+	uint64_t n = 0;
+	double t = 100;
+
+	GEN_STACKS(&g->feed, stacks);
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int k = 0; k < 4; k++) {
+		for (int i = 0; i < 20; i++, t += 10) {
+			gen_call(g, 0, TFH_FN_torch_single, t, t + 1);
+			gen_call(g, 0, TFH_FN_torch_backward, t + 3, t + 9)->w[0] = 1;
+			if (read)
+				sample(g, t + 2, DECODES, TFT_STATE_RUNNING, 0);
+		}
+		for (int i = 0; i < 5; i++, t += 5)
+			gen_call(g, 0, TFH_FN_torch_single, t, t + 1);
+		gen_call(g, 0, TFH_FN_torch_single, t, t + 1)->flags |= TFT_F_OPTIONAL;
+		t += 1;
+	}
+	struct tfh_result *r = gen_judge(g);
+	assert_int_equal(r->steps.total, 80);
+	for (uint32_t i = 0; i < r->n_tree; i++)
+		n += r->tree[i].kind == TFH_BRANCH_EVALUATE ? r->tree[i].count : 0;
+	tfh_result_free(r);
+	return n;
+}
+
+static void test_evaluated(void **state)
+{
+	(void)state;
+	assert_int_equal(evaluated(true), 20);
+	assert_int_equal(evaluated(false), 19); /* the first one may have been the loader's end */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_alone),
@@ -282,6 +319,7 @@ int main(void)
 					   cmocka_unit_test(test_own_sampler),
 					   cmocka_unit_test(test_epoch_beginnings),
 					   cmocka_unit_test(test_skipped),
+					   cmocka_unit_test(test_evaluated),
 					   cmocka_unit_test(test_waits)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,9 @@
 /*
  * PyTorch with a loader, where two batches are accumulated for each step: the steps, the windows and the run's tree are those of
  * the optimizer, whether both batches are taken before the first backward pass or each before its own. No batch of training
- * counts as evaluation, and no step as an epoch.
+ * counts as evaluation, and no step as an epoch. Where a generator reads the loader again and again, a step's batches may be of two
+ * iterators, also if the loader fetches a batch ahead: the optimizer tells the steps, and no iterator is an epoch. What is left over
+ * at the end of an epoch is no step of its own.
  */
 #include "../analyze_gen.h"
 
@@ -75,10 +77,79 @@ static void test_accumulated(void **state)
 	}
 }
 
+/* An iterator's call: a batch, or its end. */
+static double call(struct gen *g, double t, bool end)
+{
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
+
+	ev->flags |= end ? TFT_F_OPTIONAL : 0;
+	return t + 0.5;
+}
+
+/* The pass of a batch, and the update of every second one. */
+static double train(struct gen *g, double t, uint32_t *n)
+{
+	t = pass(g, t, 0);
+	if (++*n % 2)
+		return t;
+	struct tfh_event *ev = gen_call(g, 0, TFH_FN_torch_range, t, t + 0.5);
+	ev->kind = TFT_RANGE;
+	ev->w[0] = 3;
+	return t + 1;
+}
+
+/* 12 iterators of 13 batches. `ahead`: the loader fetches the next batch first; `again`: each epoch counts its batches anew. */
+static struct tfh_result *cycle(bool ahead, bool again)
+{
+	struct gen *g = gen_new();
+	uint32_t n = 0;
+	double t = 0;
+
+	g->name[TFT_NAME_STRING][3] = "Optimizer.step#SGD.step";
+	g->name[TFT_NAME_OP][1] = "Engine::execute";
+	for (int k = 0; k < 12; k++) {
+		n = again ? 0 : n;
+		t = ahead ? call(g, t, false) : t;
+		for (int i = 0; i < 13; i++) {
+			t = call(g, t, ahead && i == 12);
+			t = train(g, t, &n);
+		}
+		t = ahead ? t : call(g, t, true);
+	}
+	return gen_judge(g);
+}
+
+static void test_endless(void **state)
+{
+	(void)state;
+	for (int ahead = 0; ahead < 2; ahead++) {
+		struct tfh_result *r = cycle(ahead, false);
+		assert_int_equal(r->steps.total, 78);
+		assert_int_equal(in_tree(r, TFH_BRANCH_STEP) + in_tree(r, TFH_BRANCH_TRAIN), 78);
+		assert_int_equal(in_tree(r, TFH_BRANCH_EPOCH), 0);
+		assert_int_equal(in_tree(r, TFH_BRANCH_EVALUATE), 0);
+		gen_closed(r);
+		tfh_result_free(r);
+	}
+}
+
+static void test_left_over(void **state)
+{
+	(void)state;
+	struct tfh_result *r = cycle(false, true);
+
+	/* that of the last epoch may still be followed by an update */
+	assert_in_range(r->steps.total, 72, 73);
+	gen_closed(r);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_accumulated),
+		cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_left_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
