@@ -272,7 +272,7 @@ static double updating_s(const struct tfh_accounts *accounts)
 
 /*
  * Computing on a CPU: the line of the ops that samples saw between the recorded calls. But if the
- * executed calls of one line (a backward pass, a function of TensorFlow) take longer than that line,
+ * executed calls of one line (a backward pass, a function of TensorFlow) take longer than that,
  * and much longer than the rest without the optimizer, by more than a backward pass usually exceeds
  * its forward pass, the slow op is in those calls.
  */
