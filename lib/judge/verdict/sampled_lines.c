@@ -341,8 +341,10 @@ static struct tfh_sampled_place place_of(const struct line_choice *c)
 	for (size_t i = 0; i < c->x->own.n && c->steps->steps; i++) {
 		const struct tfh_own_function *o = &c->x->own.v[i];
 		double ns = o == c->whole ? o->ns : function_ns(o, lead->ns, c->cause, c->loop_ns);
-		if (!tfh_same_function(&o->line, &lead->line) ||
-		    tfh_same_function(&o->line, &c->steps->line) || !(ns > 0))
+		/* The loop, all of its body, or what calls it, is no part of a step. */
+		bool all = tfh_same_function(&o->line, &c->steps->line) ||
+			   (o->ns >= (1 - TFH_BLOCKING_SHARE) * c->loop_ns && !is_call(c->cause));
+		if (!tfh_same_function(&o->line, &lead->line) || all || !(ns > 0))
 			continue;
 		place.ns = ns;
 		place.first = o->first;

@@ -545,20 +545,27 @@ static void test_start_and_gain(void **state)
 	tfh_result_free(r);
 }
 
-/* A function of two lines, one of which has most of it, goes with both; the line is the larger one. */
-static void test_function(void **state)
+/* A function of two lines, one of which has 50 ms of a step of 100, goes with both (`ms` together), and the line is the larger one;
+ * but not if it is the whole step. */
+static void of_two_lines(uint32_t ms, bool whole)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 1000; i++) {
-		at(i % 10 < 5 ? IN_EPOCH : i % 10 < 8 ? BELOW : MAIN);
+		at(i % 10 < 5 ? IN_EPOCH : i % 10 < ms / 10 ? BELOW : MAIN);
 		in(1, i / 10 + 1, 99 - i / 10);
 	}
 	struct tfh_result *r = judge();
 
 	assert_int_equal(r->found.line.line, 50);
-	assert_true(r->place[0].whole);
-	assert_true(fabs(r->place[0].s_per_step - 0.08) < 0.002);
+	assert_int_equal(r->place[0].whole, whole);
+	assert_true(fabs(r->place[0].s_per_step - (whole ? ms / 1e3 : 0.05)) < 0.002);
 	tfh_result_free(r);
+}
+
+static void test_function(void **state)
+{
+	(void)state;
+	of_two_lines(80, true);
+	of_two_lines(100, false);
 }
 
 /* 100 steps of 100 ms, in each so many tenths at one place and the rest at another. Returns the gain's step, ms;
