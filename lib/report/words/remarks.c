@@ -211,6 +211,8 @@ void tfh_note_priced(struct tfh_wording *w)
 	}
 }
 
+/* Setting any of glibc's variables ends its own adaptation of what it maps apart (mallopt(3)), so
+ * that nothing may be mapped apart then. */
 void tfh_note_faults(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -221,7 +223,8 @@ void tfh_note_faults(struct tfh_wording *w)
 	const char *text = tfh_phrase(
 		w,
 		"%.0f page faults cost a step of %s at least %s of CPU time: keep freed memory in "
-		"the process (MALLOC_TOP_PAD_=64000000), or use another allocator",
+		"the process (MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=4000000000, which takes more "
+		"memory), or use another allocator",
 		r->found.fault.pages, tfh_phrase_time(w, step_s),
 		tfh_phrase_time(w, r->found.fault.cost_s));
 	if (r->found.fault.cost_s >= TFH_REPORT_FAULT_SHARE * step_s)

@@ -50,7 +50,7 @@ static bool told(double faults, double us, double keeps)
 			.page_bytes = 4096};
 	g->feed.samples = samples;
 	struct tfh_result *r = gen_judge(g);
-	const char *remark = gen_remark(r, "MALLOC_TOP_PAD_");
+	const char *remark = gen_remark(r, "MALLOC_MMAP_MAX_");
 	bool has = remark != NULL;
 	/* 100,000 a second are 2,000 of a step */
 	if (has && faults == 100000)
