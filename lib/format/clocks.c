@@ -131,18 +131,18 @@ uint64_t tft_clocks_realtime(const struct tft_clocks *c, uint64_t ticks)
 	return convert(c, ticks, true);
 }
 
-int64_t tft_clocks_residual_ns(const struct tft_clocks *c)
+uint64_t tft_clocks_residual_ns(const struct tft_clocks *c)
 {
-	int64_t most = 0;
+	uint64_t most = 0;
 
 	for (uint32_t i = 1; i + 1 < c->n; i++) {
 		const struct tft_clock_triple *a = &c->t[i - 1], *b = &c->t[i],
 					      *next = &c->t[i + 1];
 		uint64_t line = on_line(b->ticks, a->ticks, next->ticks - a->ticks, a->monotonic_ns,
 					(int64_t)(next->monotonic_ns - a->monotonic_ns));
-		int64_t residual = (int64_t)(b->monotonic_ns - line);
-		if (llabs(residual) > llabs(most))
-			most = residual;
+		uint64_t off =
+			b->monotonic_ns > line ? b->monotonic_ns - line : line - b->monotonic_ns;
+		most = off > most ? off : most;
 	}
 	return most;
 }

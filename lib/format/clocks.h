@@ -26,7 +26,7 @@ void tft_clocks_free(struct tft_clocks *c);
 uint64_t tft_clocks_monotonic(const struct tft_clocks *c, uint64_t ticks);
 uint64_t tft_clocks_realtime(const struct tft_clocks *c, uint64_t ticks);
 
-/* How far the triple that is farthest off is later (> 0) or earlier than its neighbours imply. */
-int64_t tft_clocks_residual_ns(const struct tft_clocks *c);
+/* How much later or earlier the triple that is farthest off is than its neighbours imply. */
+uint64_t tft_clocks_residual_ns(const struct tft_clocks *c);
 
 #endif

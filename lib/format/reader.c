@@ -532,7 +532,7 @@ int tft_clocks_join(struct tft_reader *const *r, uint32_t n)
 	return rc;
 }
 
-int64_t tft_clock_residual_ns(const struct tft_reader *r)
+uint64_t tft_clock_residual_ns(const struct tft_reader *r)
 {
 	return tft_clocks_residual_ns(&r->clocks);
 }

@@ -84,9 +84,9 @@ uint64_t tft_realtime_ns(const struct tft_reader *r, uint64_t ticks);
  * all of them. They are closed together. Returns 0 or -ENOMEM. */
 int tft_clocks_join(struct tft_reader *const *r, uint32_t n);
 
-/* How far the clock triple that is farthest off is later (> 0) or earlier than its neighbours say:
+/* How much later or earlier the clock triple that is farthest off is than its neighbours imply:
  * many microseconds indicate a suspended machine or a bad counter. */
-int64_t tft_clock_residual_ns(const struct tft_reader *r);
+uint64_t tft_clock_residual_ns(const struct tft_reader *r);
 
 /* Consecutive records of one thread. */
 struct tft_run {

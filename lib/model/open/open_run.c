@@ -114,9 +114,9 @@ static int scan_file(struct tfh_run *run, uint32_t file)
 			rc = event_chunk(run, file, i, c);
 	}
 	p->pub.bad_chunks += tft_bad_chunks(r);
-	int64_t residual = tft_clock_residual_ns(r);
-	if (residual > 0 && (uint64_t)residual > p->pub.clock_residual_ns)
-		p->pub.clock_residual_ns = (uint64_t)residual;
+	uint64_t residual = tft_clock_residual_ns(r);
+	if (residual > p->pub.clock_residual_ns)
+		p->pub.clock_residual_ns = residual;
 	return rc;
 }
 

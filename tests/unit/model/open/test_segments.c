@@ -4,7 +4,8 @@
  * the sketches are left form one span; repeated state does not. Segments that do not exist are
  * missing, and the time of their records is a hole, even if a thread was idle around it; those with
  * sketches, or from before an exec, are not. A chunk with a valid header and an invalid payload
- * becomes a hole when a pass reaches it.
+ * becomes a hole when a pass reaches it. How far readings of the clocks contradict each other is known, whether one is
+ * too late or too early.
  */
 #include "../../format/format_fixture.h"
 
@@ -289,12 +290,39 @@ static void test_damaged_chunk(void **state)
 	tfh_run_close(run);
 }
 
+/* The second reading of five is 20 us late, or early; the same of the fourth and 50 us. */
+static void test_clock_residual(void **state)
+{
+	static const int64_t off_ns[2][5] = {{0, 20000, 0, -50000, 0}, {0, -20000, 0, 50000, 0}};
+	const struct tfh_process *process;
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		empty_directory();
+		struct tft_writer *w = segment(0);
+		for (uint64_t i = 0; i < 5; i++) {
+			uint64_t ns = i * 1000000000;
+			struct tft_clock_triple t = {ticks(ns),
+						     7000000 + ns + (uint64_t)off_ns[k][i], ns};
+			assert_int_equal(tft_write_clocks(w, &t, 1), 0);
+		}
+		calls(w, 0);
+		assert_int_equal(tft_writer_finish(w, true), 0);
+		struct tfh_run *run = opened();
+		assert_int_equal(tfh_run_processes(run, &process), 1);
+		assert_int_equal(process->clock_residual_ns, 50000);
+		tfh_run_close(run);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_damaged_chunk), cmocka_unit_test(test_one_clock),
-		cmocka_unit_test(test_discarded_spans), cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_exec)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_damaged_chunk),
+					   cmocka_unit_test(test_one_clock),
+					   cmocka_unit_test(test_discarded_spans),
+					   cmocka_unit_test(test_missing),
+					   cmocka_unit_test(test_exec),
+					   cmocka_unit_test(test_clock_residual)};
 
 	test_path(dir, sizeof(dir), "segments");
 	int rc = cmocka_run_group_tests(tests, NULL, NULL);
