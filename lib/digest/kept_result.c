@@ -360,7 +360,7 @@ TYPE(seen_start, V(1, kind, TFH_BRANCH_COUNT), N(2, wall_s), N(3, samples), A(4,
 
 #define S struct tfh_compiling
 TYPE(compiling, A(1, s), N(2, samples), N(3, times), TN(4, file), TN(5, function), N(6, line),
-     TN(7, callee_file), N(8, again_s));
+     TN(7, callee_file));
 #undef S
 
 #define S struct tfh_sampled_line

@@ -313,9 +313,6 @@ struct tfh_compiling {
 	const char *file, *function; /* the line that caused most of it; NULL: none is known */
 	uint32_t line;
 	const char *callee_file; /* of the compiler's function that it called; NULL: unknown */
-	/* Of the first steps, without the first one that compiles: another shape, or another
-	 * value. */
-	double again_s;
 };
 
 /* Whether the steps of the verdict wait for requests. */

@@ -26,7 +26,7 @@ struct compiles {
 	size_t seen;   /* window of the last sample that compiles; SIZE_MAX: none */
 	bool any;
 	size_t first;	 /* window of the first step that compiles; SIZE_MAX: none */
-	double again_ns; /* of the first steps after that one */
+	double again_ns; /* of the first steps after that one: another shape, or another value */
 };
 
 static int add_line(struct compiles *c, const struct tfh_model_line *frame, uint32_t n,
@@ -229,15 +229,16 @@ static bool has_pipelines(const struct tfh_accounts *accounts)
 
 /* Where steps compile, a fix also saves what first steps compile again, for other shapes. Where
  * nothing shows how fast the rest will run, it is the compiling that goes, at whichever line. */
-static void save_compiling(const struct tfh_accounts *accounts, struct tfh_result *r)
+static void save_compiling(const struct compiles *c, struct tfh_result *r)
 {
-	double again = r->found.compiling.again_s, step = tfh_mean_step_s(r);
+	double again = fmin(c->again_ns / 1e9, longer_s(c, r->steps.median_s));
+	double step = tfh_mean_step_s(r);
 	double goes = r->found.cause_s[TFH_CAUSE_HOST_COMPILE];
 	struct tfh_whatif *of[] = {NULL, r->line_place ? &r->place[r->line_place - 1].gain : NULL};
 
 	if (r->steady.cause != TFH_CAUSE_HOST_COMPILE)
 		return;
-	if (has_pipelines(accounts))
+	if (has_pipelines(c->accounts))
 		goes = fmax(goes, step - r->breakdown[TFH_PART_COMPUTE].s_per_step);
 	for (uint32_t i = 0; i < r->n_whatif; i++)
 		of[0] = r->whatif[i].remove == TFH_REMOVE_HOST ? &r->whatif[i] : of[0];
@@ -272,9 +273,8 @@ int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r
 		rc = add_own(&c, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
 	if (c.begin <= c.end)
 		keep_within(&c);
-	r->found.compiling.again_s = fmin(c.again_ns / 1e9, longer_s(&c, r->steps.median_s));
 	keep_line(&c);
-	save_compiling(accounts, r);
+	save_compiling(&c, r);
 	free(c.at.v);
 	return rc;
 }
