@@ -204,6 +204,12 @@ static inline bool tfh_window_summed(const struct tfh_accounts *accounts, size_t
 /* steps.c: whether t is in a step that counts. *window starts at 0 and advances from call to call,
  * so t must not decrease. */
 bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *window);
+/* The next sample of a driving thread in a step that counts; `at` starts as {0}. False: no more. */
+struct tfh_judged_samples {
+	size_t next, window; /* window: that of the sample */
+};
+bool tfh_next_judged_sample(const struct tfh_accounts *accounts, struct tfh_judged_samples *at,
+			    struct tfh_seen_sample *k);
 
 /* through.c: finds the lines through which all steps run, from samples and calls that ask for
  * batches; and whether a line is one. */

@@ -208,3 +208,16 @@ bool tfh_judged_at(const struct tfh_accounts *accounts, int64_t t, size_t *windo
 	return *window < accounts->step.n && s[*window].start_s <= at &&
 	       tfh_window_counts(accounts, *window);
 }
+
+bool tfh_next_judged_sample(const struct tfh_accounts *accounts, struct tfh_judged_samples *at,
+			    struct tfh_seen_sample *k)
+{
+	const struct tfh_facts *facts = accounts->facts;
+
+	while (at->next < tfh_stack_samples_count(facts->samples)) {
+		*k = tfh_stack_samples_at(facts->samples, at->next++);
+		if (facts->thread[k->thread].drives && tfh_judged_at(accounts, k->t, &at->window))
+			return true;
+	}
+	return false;
+}

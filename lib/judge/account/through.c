@@ -26,16 +26,13 @@ static bool has_all(const struct tfh_accounts *accounts, const struct tfh_model_
 		    bool line)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	const struct tfh_facts *facts = accounts->facts;
 	double all = 0, in = 0;
 	uint64_t samples = 0;
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives)
-			continue;
-		uint32_t n = tfh_frames_at(facts, k.place, frame);
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
+		uint32_t n = tfh_frames_at(accounts->facts, k.place, frame);
 		all += n ? k.ns : 0;
 		samples += n > 0;
 		in += n && find(frame, n, what, line) < n ? k.ns : 0;
@@ -154,15 +151,14 @@ static void add(struct tfh_accounts *a, const struct tfh_model_line *line)
 
 void tfh_find_through(struct tfh_accounts *accounts)
 {
-	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	size_t window = 0, tried = 0, n = tfh_stack_samples_count(facts->samples);
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
+	uint32_t tried = 0;
 
-	for (size_t i = 0; TFH_DETECT_ALL_STEPS && i < n && tried < TFH_ACCOUNT_THROUGH; i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives)
-			continue;
-		uint32_t frames = tfh_frames_at(facts, k.place, frame);
+	while (TFH_DETECT_ALL_STEPS && tried < TFH_ACCOUNT_THROUGH &&
+	       tfh_next_judged_sample(accounts, &at, &k)) {
+		uint32_t frames = tfh_frames_at(accounts->facts, k.place, frame);
 		tried += frames > 0;
 		for (uint32_t f = 0; f < frames; f++)
 			if (!frame[f].library)

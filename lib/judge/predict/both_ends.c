@@ -40,15 +40,13 @@ static int add(struct both_ends *e, const struct tfh_model_line *frame, uint32_t
 
 static int add_own(struct both_ends *e)
 {
-	const struct tfh_facts *facts = e->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 	int rc = 0;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!facts->thread[k.thread].drives || !tfh_sample_is_own(&k) ||
-		    !tfh_judged_at(e->accounts, k.t, &window))
+	while (!rc && tfh_next_judged_sample(e->accounts, &at, &k)) {
+		if (!tfh_sample_is_own(&k))
 			continue;
 		e->n++;
 		if (tfh_awaits_sender(k.state)) {
@@ -56,7 +54,7 @@ static int add_own(struct both_ends *e)
 			continue;
 		}
 		e->own += k.ns;
-		rc = add(e, frame, tfh_frames_at(facts, k.place, frame), k.ns, 0);
+		rc = add(e, frame, tfh_frames_at(e->accounts->facts, k.place, frame), k.ns, 0);
 	}
 	return rc;
 }

@@ -278,7 +278,7 @@ static bool counts(const struct tfh_accounts *accounts, const struct tfh_seen_sa
 {
 	enum tfh_part part = tfh_cause_part(tfh_seen_cause(accounts, k));
 
-	return !k->inside && accounts->facts->thread[k->thread].drives &&
+	return !k->inside &&
 	       (part == TFH_PART_HOST || (part == TFH_PART_INPUT && !accounts->facts->consumers));
 }
 
@@ -288,11 +288,11 @@ static struct sampled count_samples(const struct tfh_accounts *accounts,
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	struct sampled l = {0};
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!tfh_judged_at(accounts, k.t, &window) || !counts(accounts, &k))
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
+		if (!counts(accounts, &k))
 			continue;
 		l.all += k.ns;
 		l.all2 += k.ns * k.ns;

@@ -74,18 +74,16 @@ static struct copy_lines find_lines(const struct tfh_accounts *accounts,
 static double code_at(const struct tfh_accounts *accounts, const struct copy_lines *c, bool copies,
 		      double *off)
 {
-	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	double ns = 0, ns2 = 0, steps = (double)accounts->judged_steps * 1e9;
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!tfh_sample_is_own(&k) || !facts->thread[k.thread].drives ||
-		    !tfh_judged_at(accounts, k.t, &window))
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
+		if (!tfh_sample_is_own(&k))
 			continue;
 		const struct tfh_model_line *line =
-			own_line(frame, tfh_frames_at(facts, k.place, frame));
+			own_line(frame, tfh_frames_at(accounts->facts, k.place, frame));
 		if (!(copies && k.copies) && !(line && has(c, line)))
 			continue;
 		ns += k.ns;

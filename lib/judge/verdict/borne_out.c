@@ -27,21 +27,20 @@ static bool at_program(const struct tfh_facts *facts, uint32_t place)
 
 static struct seen count(const struct tfh_accounts *accounts)
 {
-	const struct tfh_facts *facts = accounts->facts;
 	struct seen n = {0};
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
-		    k.inside)
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
+		if (k.inside)
 			continue;
 		n.all++;
 		enum tfh_cause cause = tfh_seen_cause(accounts, &k);
 		n.of[cause]++;
 		n.ns[cause] += k.ns;
 		n.ns2[cause] += k.ns * k.ns;
-		n.ops += cause == TFH_CAUSE_HOST_PYTHON && k.op && at_program(facts, k.place);
+		n.ops += cause == TFH_CAUSE_HOST_PYTHON && k.op &&
+			 at_program(accounts->facts, k.place);
 		n.locks += cause == TFH_CAUSE_INPUT_UNKNOWN && tfh_awaits_thread(k.at);
 		n.takes += tfh_role_takes(tfh_at_role(k.at));
 	}

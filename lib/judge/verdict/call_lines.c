@@ -256,17 +256,12 @@ static void choose(const struct call_lines *x, struct tfh_result *r)
 /* Seconds of a step that samples saw in an optimizer: its step, and clearing its gradients. */
 static double updating_s(const struct tfh_accounts *accounts)
 {
-	const struct tfh_stack_samples *samples = accounts->facts->samples;
 	double ns = 0;
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(samples, i);
-		if (tfh_judged_at(accounts, k.t, &window) &&
-		    accounts->facts->thread[k.thread].drives &&
-		    tfh_at_role(k.at) == TFH_ROLE_UPDATE)
-			ns += k.ns;
-	}
+	while (tfh_next_judged_sample(accounts, &at, &k))
+		ns += tfh_at_role(k.at) == TFH_ROLE_UPDATE ? k.ns : 0;
 	return ns / 1e9 / (double)accounts->judged_steps;
 }
 

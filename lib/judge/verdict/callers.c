@@ -70,13 +70,11 @@ static void add_samples(struct caller_sums *x)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (facts->thread[k.thread].drives && tfh_judged_at(x->accounts, k.t, &window))
-			add(x, frame, tfh_frames_at(facts, k.place, frame), x->sampled ? k.ns : 0);
-	}
+	while (tfh_next_judged_sample(x->accounts, &at, &k))
+		add(x, frame, tfh_frames_at(facts, k.place, frame), x->sampled ? k.ns : 0);
 }
 
 static void find_loops(struct caller_sums *x)

@@ -249,22 +249,21 @@ static int add_sample(struct computed *x, const struct tfh_seen_sample *k, size_
 static int add_samples(struct computed *x)
 {
 	const struct tfh_facts *facts = x->accounts->facts;
-	size_t window = 0, up = 0, pass = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
+	size_t up = 0, pass = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+	while (!rc && tfh_next_judged_sample(x->accounts, &at, &k)) {
 		while (pass < facts->exec.n && facts->exec.v[pass].t1 <= k.t)
 			pass++;
 		while (up < facts->update.n && facts->update.v[up].t1 <= k.t)
 			up++;
 		bool told = !x->closures && up < facts->update.n && facts->update.v[up].t0 <= k.t;
-		if (told || !tfh_judged_at(x->accounts, k.t, &window) ||
-		    !facts->thread[k.thread].drives ||
-		    tfh_seen_cause(x->accounts, &k) != TFH_CAUSE_COMPUTE_CPU)
+		if (told || tfh_seen_cause(x->accounts, &k) != TFH_CAUSE_COMPUTE_CPU)
 			continue;
 		x->all_samples++;
-		rc = add_sample(x, &k, window, pass);
+		rc = add_sample(x, &k, at.window, pass);
 	}
 	settle_caller(x);
 	return rc;

@@ -258,13 +258,10 @@ static void find_retraced(const struct tfh_facts *facts, struct tfh_retraced *ou
 /* Adds up the samples of the driving threads in the judged steps. */
 static void sum_samples(const struct tfh_accounts *accounts, struct tfh_seen_sum *out)
 {
-	const struct tfh_facts *facts = accounts->facts;
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives)
-			continue;
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
 		out->samples++;
 		out->ns += k.ns;
 		for (int s = 0; s < TFH_SEEN_COUNT; s++)

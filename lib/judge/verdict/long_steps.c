@@ -68,20 +68,17 @@ static void choose(const struct slow_lines *x, struct tfh_slow_found *out)
 void tfh_find_slow_line(const struct tfh_accounts *accounts, const struct tfh_slow_step_at *slow,
 			size_t n, struct tfh_result *r)
 {
-	const struct tfh_facts *facts = accounts->facts;
 	struct slow_lines x = {0};
-	size_t window = 0, at = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
+	size_t s = 0;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
 		double t = (double)k.t / 1e9;
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives)
-			continue;
-		while (at < n &&
-		       r->step[slow[at].index].start_s + r->step[slow[at].index].dur_s <= t)
-			at++;
-		bool is_long = at < n && r->step[slow[at].index].start_s <= t;
-		add(&x, facts, &k, is_long);
+		while (s < n && r->step[slow[s].index].start_s + r->step[slow[s].index].dur_s <= t)
+			s++;
+		bool is_long = s < n && r->step[slow[s].index].start_s <= t;
+		add(&x, accounts->facts, &k, is_long);
 	}
 	if (x.long_ns > 0)
 		choose(&x, &r->found.slow);
@@ -114,20 +111,18 @@ void tfh_find_changed_line(const struct tfh_accounts *accounts, const struct tfh
 			   const struct tfh_steps_at *before, const struct tfh_steps_at *after,
 			   struct tfh_change *out)
 {
-	const struct tfh_facts *facts = accounts->facts;
 	bool grow = after->mean_s > before->mean_s;
 	const struct tfh_steps_at *slower = grow ? after : before, *other = grow ? before : after;
 	const struct line_share *best = NULL;
 	struct slow_lines x = {0};
 	double n = (double)slower->n, m = (double)other->n;
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
 		bool is_long = is_in(r, slower, k.t);
-		if (tfh_judged_at(accounts, k.t, &window) && facts->thread[k.thread].drives &&
-		    (is_long || is_in(r, other, k.t)))
-			add(&x, facts, &k, is_long);
+		if (is_long || is_in(r, other, k.t))
+			add(&x, accounts->facts, &k, is_long);
 	}
 	for (size_t i = 0; i < x.line.n; i++)
 		if (!best || longer(&x.line.v[i], n, m) > longer(best, n, m))

@@ -118,18 +118,15 @@ void tfh_new_pools_keep(const struct tfh_new_pools *p, double steps, double step
 
 int tfh_find_new_pools(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	struct tfh_new_pools p = {.all_ns = 0};
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 	int rc = 0;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (facts->thread[k.thread].drives && tfh_judged_at(accounts, k.t, &window))
-			rc = tfh_new_pools_add(&p, frame, tfh_frames_at(facts, k.place, frame),
-					       k.ns, window);
-	}
+	while (!rc && tfh_next_judged_sample(accounts, &at, &k))
+		rc = tfh_new_pools_add(&p, frame, tfh_frames_at(accounts->facts, k.place, frame),
+				       k.ns, at.window);
 	if (!rc)
 		tfh_new_pools_keep(&p, (double)accounts->judged_steps, tfh_mean_step_s(r),
 				   &r->found.new_pool);

@@ -18,14 +18,13 @@ static bool waits_in_server(const struct tfh_accounts *accounts, enum tfh_cause 
 	const struct tfh_facts *facts = accounts->facts;
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	double all = 0, there = 0;
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
 		enum tfh_cause of = tfh_sample_cause(facts, k.at, k.feeds);
 		bool idle = waits(of) || k.state == TFH_SEEN_TIMER;
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
-		    !(idle || of == about))
+		if (!idle && of != about)
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
 		all += k.ns;
@@ -38,14 +37,12 @@ static bool waits_in_server(const struct tfh_accounts *accounts, enum tfh_cause 
  * comes through it. */
 static bool is_held_up(const struct tfh_accounts *accounts)
 {
-	const struct tfh_facts *facts = accounts->facts;
 	double all = 0, held = 0;
-	size_t window = 0;
+	struct tfh_judged_samples at = {0};
+	struct tfh_seen_sample k;
 
-	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples); i++) {
-		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		if (!tfh_judged_at(accounts, k.t, &window) || !facts->thread[k.thread].drives ||
-		    !waits(tfh_sample_cause(facts, k.at, k.feeds)))
+	while (tfh_next_judged_sample(accounts, &at, &k)) {
+		if (!waits(tfh_sample_cause(accounts->facts, k.at, k.feeds)))
 			continue;
 		all += k.ns;
 		held += k.at == TFH_SEEN_MUTEX ? k.ns : 0;
