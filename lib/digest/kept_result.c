@@ -86,7 +86,7 @@ TYPE(setting, T(1, name), T(2, value));
 
 #define S struct tfh_device_at
 TYPE(device_at, N(1, ordinal), N(2, node), N(3, links), T(4, bus), T(5, pcie), T(6, nic),
-     T(7, links_to), T(8, fabric));
+     T(8, fabric));
 #undef S
 
 #define S struct tfh_process

@@ -46,7 +46,6 @@ struct tfh_device_at {
 	const char *bus;	  /* its address */
 	const char *pcie;	  /* of the nearest PCIe switch above it */
 	const char *nic;	  /* network adapter below the same switch */
-	const char *links_to;	  /* "switch" or "gpu" */
 	const char *fabric;	  /* NVLink domain */
 };
 #define TFH_DEVICES_AT_MOST 8u

@@ -6,7 +6,7 @@
 /* Its first device: -1, "": not known. */
 static void write_device(struct tfh_json *j, const struct tfh_process *p)
 {
-	static const struct tfh_device_at none = {-1, -1, -1, "", "", "", "", ""};
+	static const struct tfh_device_at none = {-1, -1, -1, "", "", "", ""};
 	const struct tfh_device_at *at = p->n_device ? p->device : &none;
 
 	tfh_json_ki64_if(j, "device", at->ordinal >= 0, at->ordinal);

@@ -6,8 +6,9 @@
 
 /* What the last sample showed of an entry. */
 struct progress {
-	uint32_t changed;  /* sample at which its iteration was first seen to differ */
-	double changed_ns; /* between that sample and the one before; negative: not seen */
+	/* Between the sample that first showed another iteration and the one before; negative: not
+	 * seen. */
+	double changed_ns;
 	uint64_t done;
 	bool waits; /* the sample */
 };

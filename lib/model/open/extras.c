@@ -340,7 +340,7 @@ static int take_device(struct tfh_run *run, uint32_t file, const char *text, siz
 	at.pcie = next_field(&rest);
 	at.nic = next_field(&rest);
 	at.links = atoi(next_field(&rest));
-	at.links_to = next_field(&rest);
+	next_field(&rest); /* what the links lead to */
 	at.fabric = next_field(&rest);
 	while (i < p->n_device && all[i].ordinal != at.ordinal)
 		i++;
