@@ -49,7 +49,7 @@ static int find_intervals(struct intervals *all)
 {
 	const struct tfh_facts *facts = all->accounts->facts;
 	const struct tfh_sample *s = NULL;
-	uint32_t n = facts->feed->samples(facts->feed->arg, facts->process, &s);
+	uint32_t n = tfh_machine_samples(facts, &s);
 
 	all->v = calloc(n, sizeof(*all->v));
 	if (!all->v)
@@ -236,9 +236,8 @@ static double process_ran(const struct tfh_facts *facts, const struct tfh_sample
 /* Processors in use between the first window and the last. NAN: no two samples lie there. */
 static double in_use(const struct tfh_accounts *accounts, ran *between)
 {
-	const struct tfh_feed *f = accounts->facts->feed;
 	const struct tfh_sample *s = NULL;
-	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
+	uint32_t n = tfh_machine_samples(accounts->facts, &s);
 	const struct tfh_loops *l = accounts->loops;
 	double cpu_s = 0, wall_s = 0;
 
@@ -253,9 +252,8 @@ static double in_use(const struct tfh_accounts *accounts, ran *between)
 
 bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed)
 {
-	const struct tfh_feed *f = accounts->facts->feed;
 	const struct tfh_sample *s = NULL;
-	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
+	uint32_t n = tfh_machine_samples(accounts->facts, &s);
 
 	*used = in_use(accounts, process_ran);
 	*allowed = n ? s[0].cpus : 0;

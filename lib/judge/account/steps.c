@@ -30,9 +30,8 @@ static double executed(const struct tfh_accounts *accounts, size_t *from, int64_
 /* The share of the executing time during which the process ran on a CPU; NAN: not known. */
 static double ran_of(const struct tfh_accounts *accounts)
 {
-	const struct tfh_feed *f = accounts->facts->feed;
 	const struct tfh_sample *s = NULL;
-	uint32_t n = f->samples ? f->samples(f->arg, accounts->facts->process, &s) : 0;
+	uint32_t n = tfh_machine_samples(accounts->facts, &s);
 	double cpu = 0, exec = 0, delay = 0, all = 0;
 	size_t from = 0;
 

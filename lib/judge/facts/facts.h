@@ -505,6 +505,14 @@ uint64_t tfh_calls_at_most(const struct tfh_facts *facts, int64_t t0, int64_t t1
 /* Whether a launch ended in (t0, t1]; also true if unknown. */
 bool tfh_launched_in(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 
+/* The machine samples of the judged process; returns their number. */
+static inline uint32_t tfh_machine_samples(const struct tfh_facts *facts,
+					   const struct tfh_sample **s)
+{
+	const struct tfh_feed *f = facts->feed;
+
+	return f->samples ? f->samples(f->arg, facts->process, s) : 0;
+}
 /* Scheduling delay: seconds per second of [t0, t1), or of the run if too little of that was
  * sampled, in which the job's threads together were runnable but not on a CPU; 0 if too little of
  * the run was sampled. */

@@ -25,9 +25,8 @@ static double other_faults(const struct tfh_sample *s)
 
 void tfh_find_kernel_time(struct tfh_facts *facts)
 {
-	const struct tfh_feed *f = facts->feed;
 	const struct tfh_sample *s = NULL;
-	uint32_t n = f->samples ? f->samples(f->arg, facts->process, &s) : 0;
+	uint32_t n = tfh_machine_samples(facts, &s);
 	double cpu = 0, kernel = 0, wall = 0, io = 0;
 	uint64_t written = 0;
 	int64_t from = 0;

@@ -37,9 +37,8 @@ void tfh_find_launching_others(struct tfh_facts *facts)
 
 void tfh_find_others(struct tfh_facts *facts)
 {
-	const struct tfh_feed *f = facts->feed;
 	const struct tfh_sample *s = NULL;
-	uint32_t n = f->samples ? f->samples(f->arg, facts->process, &s) : 0;
+	uint32_t n = tfh_machine_samples(facts, &s);
 	double ran = 0, wait = n > 1 ? waited(facts, s[0].t, s[n - 1].t) : 0;
 
 	for (uint32_t i = 1; i < n; i++)

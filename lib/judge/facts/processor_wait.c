@@ -8,9 +8,7 @@
 static double delay_in(const struct tfh_facts *facts, int64_t t0, int64_t t1, double *wall)
 {
 	const struct tfh_sample *s = NULL;
-	uint32_t n = facts->feed->samples
-			     ? facts->feed->samples(facts->feed->arg, facts->process, &s)
-			     : 0;
+	uint32_t n = tfh_machine_samples(facts, &s);
 	double delay = 0;
 
 	*wall = 0;
@@ -46,9 +44,7 @@ bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index)
 double tfh_driver_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
 	const struct tfh_sample *s = NULL, *from = NULL, *to = NULL;
-	uint32_t n = facts->feed->samples
-			     ? facts->feed->samples(facts->feed->arg, facts->process, &s)
-			     : 0;
+	uint32_t n = tfh_machine_samples(facts, &s);
 	double most = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -84,9 +80,7 @@ double tfh_drivers_between(const struct tfh_facts *facts, const struct tfh_sampl
 void tfh_find_crowd(struct tfh_facts *facts)
 {
 	const struct tfh_sample *s = NULL;
-	uint32_t n = facts->feed->samples
-			     ? facts->feed->samples(facts->feed->arg, facts->process, &s)
-			     : 0;
+	uint32_t n = tfh_machine_samples(facts, &s);
 	double run = 0, delay = 0;
 
 	for (uint32_t k = 0; n && k < s[n - 1].threads; k++) {

@@ -20,10 +20,7 @@ struct fault_sums {
 static void add_up(const struct tfh_accounts *accounts, struct fault_sums *u)
 {
 	const struct tfh_sample *s = NULL;
-	uint32_t n = accounts->facts->feed->samples
-			     ? accounts->facts->feed->samples(accounts->facts->feed->arg,
-							      accounts->facts->process, &s)
-			     : 0;
+	uint32_t n = tfh_machine_samples(accounts->facts, &s);
 	int64_t t0 = accounts->loops->window.v[0].t0,
 		t1 = accounts->loops->window.v[accounts->loops->window.n - 1].t1;
 
