@@ -100,29 +100,19 @@ static const char *wrap(const struct tfh_page *page, size_t column, const char *
 	bool begun = false;
 
 	while (*text) {
-		size_t len = word_length(text);
+		size_t len = word_length(text), part = 0;
 		bool whole =
 			lines != 1 || column + begun + tfh_columns(text, strlen(text)) <= columns;
 		size_t edge = columns - (whole ? 0 : strlen(" ..")), from = column + begun;
-		if (begun && from + tfh_columns(text, len) > edge) {
-			if (lines == 1)
-				break;
-			tfh_print(page->out, "\n%s", rest);
-			column = strlen(rest);
-			begun = false;
-			lines -= lines > 0;
-			continue;
+		if (!begun || from + tfh_columns(text, len) <= edge) {
+			size_t room = edge > from ? edge - from : 0;
+			part = part_of_word(text, len, room);
+			part = lines ? as_fits(text, part, room) : part;
+			tfh_print(page->out, "%s%.*s", begun ? " " : "", (int)part, text);
+			column = from + tfh_columns(text, part);
+			text += part;
+			begun = true;
 		}
-		if (begun)
-			tfh_put(" ", page->out);
-		size_t room = edge > from ? edge - from : 0;
-		size_t part = part_of_word(text, len, room);
-		if (lines)
-			part = as_fits(text, part, room);
-		tfh_print(page->out, "%.*s", (int)part, text);
-		column = from + tfh_columns(text, part);
-		text += part;
-		begun = true;
 		if (part < len) { /* continues on the next line */
 			if (lines == 1)
 				break;
