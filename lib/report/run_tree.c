@@ -91,7 +91,7 @@ static void note(char *out, size_t size, const struct tfh_part_of_run *p)
 			 tfh_fmt_cut(name, sizeof(name), tfh_branch_does(p), 16));
 }
 
-static uint32_t depth_of(const struct tfh_result *r, uint32_t i)
+uint32_t tfh_branch_depth(const struct tfh_result *r, uint32_t i)
 {
 	uint32_t depth = 0;
 
@@ -111,7 +111,7 @@ void tfh_text_tree(const struct tfh_page *page)
 	for (uint32_t i = 1; i < r->n_tree; i++) {
 		const struct tfh_part_of_run *p = &r->tree[i];
 		double share = p->wall_s / r->tree[0].wall_s;
-		int indent = (int)(2 * depth_of(r, i));
+		int indent = (int)(2 * tfh_branch_depth(r, i));
 		if (share < TFH_REPORT_RUN_SHARE || indent > 12 || tfh_branch_hidden(r, i))
 			continue;
 		label(text, sizeof(text), r, p, tfh_branch_shown(r, i));

@@ -62,6 +62,8 @@ const char *tfh_branch_words(enum tfh_branch kind);
  * tfh_branch_hidden(): whether the part is not shown, because it is inside such a step. */
 enum tfh_branch tfh_branch_shown(const struct tfh_result *r, uint32_t i);
 bool tfh_branch_hidden(const struct tfh_result *r, uint32_t i);
+/* How many parts it is inside of. */
+uint32_t tfh_branch_depth(const struct tfh_result *r, uint32_t i);
 /* What the steps of such a part execute, by the user's name for it; "": unknown. */
 const char *tfh_branch_does(const struct tfh_part_of_run *p);
 /* run_gain.c: time of the run, NAN if the trace covers only part of it. */

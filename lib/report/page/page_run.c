@@ -5,15 +5,6 @@
 #include "report/page/page_parts.h"
 #include "report/words/words.h"
 
-static unsigned depth_of(const struct tfh_result *r, uint32_t i)
-{
-	unsigned depth = 0;
-
-	for (; r->tree[i].parent != i; i = r->tree[i].parent)
-		depth++;
-	return depth;
-}
-
 static void write_tree(const struct tfh_html_page *s)
 {
 	const struct tfh_result *r = s->r;
@@ -26,7 +17,7 @@ static void write_tree(const struct tfh_html_page *s)
 	for (uint32_t i = 0; i < r->n_tree; i++) {
 		const struct tfh_part_of_run *p = &r->tree[i];
 		const char *words = tfh_branch_words(tfh_branch_shown(r, i));
-		unsigned depth = depth_of(r, i);
+		uint32_t depth = tfh_branch_depth(r, i);
 		if (tfh_branch_hidden(r, i))
 			continue;
 		tfh_html(s->out, "<tr><th scope=\"row\" class=\"d%u\">%s</th>",
