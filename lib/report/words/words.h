@@ -315,6 +315,8 @@ const char *tfh_computed_shares(struct tfh_wording *w);
 /* What takes most of these parts. Unless the verdict has a line (`placed`): their lines, or the
  * function that is all of it; false: neither is known. */
 bool tfh_explain_computed(struct tfh_wording *w, bool placed);
+/* copy_words.c: a transfer-bound verdict */
+void tfh_explain_transfer(struct tfh_wording *w);
 /* computing.c: a compute-bound verdict */
 void tfh_explain_compute(struct tfh_wording *w);
 /* Other processes on the GPU, unless they are the verdict. */
