@@ -69,6 +69,7 @@ struct tfh_series {
 	bool loop;    /* a dataset loop inside a graph */
 	bool tests;   /* its batches are not trained with */
 	bool skipped; /* nothing was done with them, and training follows */
+	bool goes_on; /* with an iterator that an evaluation interrupted */
 	/* count: batches; contained: those inside executing calls; execs: such calls. */
 	uint64_t count, contained, execs;
 	uint64_t ops;	 /* executed one by one between its batches */
@@ -297,6 +298,7 @@ struct tfh_facts {
 	int64_t cpu_running, cpu_wall;	/* of the driving threads, if their CPU clocks were read */
 	int64_t phase[TFH_PHASE_COUNT]; /* begin of each start-up phase, 0: not seen */
 	const char *loader;		/* name of a PyTorch DataLoader's get-next, NULL: none */
+	bool told_ends; /* the ends of PyTorch's iterators that train are recorded */
 	/* last launch into each stream */
 	struct tfh_last_call last_launch[TFH_FACTS_LAST_LAUNCHES];
 	TFH_VEC(struct tfh_exec) exec;	   /* by end */

@@ -168,7 +168,7 @@ static void mark_skipped(struct tfh_facts *facts)
 }
 
 /* Marks the first batches of loaders that fetch a batch ahead, if most ends show such a loader. */
-static void find_ahead(const struct tfh_facts *facts, struct after_batch *v)
+static void find_ahead(struct tfh_facts *facts, struct after_batch *v)
 {
 	const struct tfh_boundary *t = facts->batch.v;
 	size_t ends = 0, trained = 0;
@@ -177,6 +177,7 @@ static void find_ahead(const struct tfh_facts *facts, struct after_batch *v)
 		ends += t[i].end && i && v[i - 1].trains;
 		trained += t[i].end && v[i].trains;
 	}
+	facts->told_ends = ends > 0;
 	for (size_t i = 0; 2 * trained > ends && i + 1 < facts->batch.n; tfh_big_pass(++i)) {
 		bool first = !i || t[i - 1].end;
 		v[i].ahead = first && !v[i].trains && !t[i].end && v[i + 1].trains && !t[i + 1].end;
@@ -239,6 +240,7 @@ struct sorting {
 	bool endless;	  /* is_endless() */
 	bool accumulates; /* several batches per update */
 	bool trains;	  /* the batch before does */
+	bool ended;	  /* the iterator that trains has ended */
 	bool began;	  /* the series has a step */
 	bool open;	  /* a step has begun, and its update follows */
 	size_t first;	  /* that step's first batch */
@@ -277,7 +279,7 @@ static int sort_batch(struct sorting *s, size_t i)
 	struct tfh_facts *facts = s->facts;
 	struct tfh_boundary *t = &facts->batch.v[i];
 	const struct after_batch *now = &s->v[i];
-	bool ends = is_end(s, i);
+	bool ends = is_end(s, i), marked = t->end;
 
 	t->end = ends;
 	if (ends && i && s->endless && i + 1 < facts->batch.n && s->v[i + 1].trains) {
@@ -292,7 +294,11 @@ static int sort_batch(struct sorting *s, size_t i)
 		leave_open(s, i);
 		if (new_series(facts, &like, !now->trains))
 			return -ENOMEM;
+		facts->series.v[facts->series.n - 1].goes_on =
+			facts->told_ends && now->trains && i && !s->ended;
+		s->ended &= !now->trains;
 	}
+	s->ended |= marked && (s->trains || now->trains);
 	t->series = ends ? facts->batch.v[i - 1].series : (uint32_t)facts->series.n - 1;
 	facts->series.v[t->series].count += !t->end;
 	if (now->trains)

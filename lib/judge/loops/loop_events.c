@@ -177,7 +177,8 @@ static const struct tfh_boundary *own_batch(const struct reader *r, const struct
 static int end_silently(struct reader *r, const struct tfh_boundary *t, uint32_t group)
 {
 	struct event_source *last = &r->source[group];
-	bool silent = last->series && last->series != t->series + 1 && !last->ended;
+	bool silent = last->series && last->series != t->series + 1 && !last->ended &&
+		      !r->facts->series.v[t->series].goes_on;
 
 	*last = (struct event_source){t->series + 1, t->end};
 	return silent ? event(r, TFH_LOOP_EVENT_END, group, t->t0, false) : 0;

@@ -186,20 +186,26 @@ static const char *name_of(struct run_tree *t, const struct tfh_node *loop)
 
 /* ---- parts ---- */
 
-static bool ends_iterator(const struct tfh_node *loop)
+/* group: of the iterator; -1: any. */
+static bool ends_iterator(const struct tfh_node *loop, int32_t group)
 {
 	for (uint32_t i = 0; i < loop->n_body; i++)
-		if (loop->body[i].kind == TFH_LOOP_EVENT_END)
+		if (loop->body[i].kind == TFH_LOOP_EVENT_END &&
+		    (group < 0 || loop->body[i].what == (uint32_t)group))
 			return true;
 	return false;
 }
 
 /* Whether each iteration trains, or goes once through the batches of an iterator and does not only
- * evaluate. */
+ * evaluate. If the ends of iterators that train are known, those of an evaluation within an epoch
+ * make none. */
 static bool is_epoch(const struct run_tree *t, const struct tfh_node *loop)
 {
-	enum tfh_branch least = ends_iterator(loop) ? TFH_BRANCH_STEP : TFH_BRANCH_TRAIN;
+	enum tfh_branch least = ends_iterator(loop, -1) ? TFH_BRANCH_STEP : TFH_BRANCH_TRAIN;
 
+	if (t->facts->told_ends && t->loops->clock == TFH_STEP_CLOCK_ITERATOR &&
+	    !ends_iterator(loop, t->loops->train_group))
+		return false;
 	for (uint32_t i = 0; i < loop->n_body; i++) {
 		const struct tfh_node *v = &loop->body[i];
 		enum tfh_branch role = tfh_node_is_leaf(v) ? role_of(t, loop, v) : TFH_BRANCH_LOOP;

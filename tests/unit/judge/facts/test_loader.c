@@ -5,6 +5,7 @@
  * beginning of an epoch in which the thread that asks for batches starts or ends workers and does not wait for one of theirs.
  * Batches before the first training step are no evaluation if nothing is done with them: they are skipped.
  * A batch of an evaluation within an epoch is no end of the training's iterator if the recorder could read the interpreter before.
+ * Training that goes on with its iterator after evaluations is one epoch.
  */
 #include "../analyze_gen.h"
 
@@ -275,7 +276,7 @@ static void test_skipped(void **state)
 	}
 }
 
-/* 4 times 20 training steps and an evaluation of 5 batches and the end of its iterator. */
+/* 4 times 20 training steps and an evaluation of 5 batches and the end of its iterator; at last the end of the training's. */
 static uint64_t evaluated(bool read)
 {
 	struct gen *g = gen_new();
@@ -296,8 +297,12 @@ static uint64_t evaluated(bool read)
 		gen_call(g, 0, TFH_FN_torch_single, t, t + 1)->flags |= TFT_F_OPTIONAL;
 		t += 1;
 	}
+	gen_call(g, 0, TFH_FN_torch_single, t, t + 1);
+	gen_call(g, 0, TFH_FN_torch_backward, t + 3, t + 9)->w[0] = 1;
+	gen_call(g, 0, TFH_FN_torch_single, t + 10, t + 11)->flags |= TFT_F_OPTIONAL;
 	struct tfh_result *r = gen_judge(g);
-	assert_int_equal(r->steps.total, 80);
+	assert_int_equal(r->steps.total, 81);
+	assert_null(part_of(r, TFH_BRANCH_EPOCH));
 	for (uint32_t i = 0; i < r->n_tree; i++)
 		n += r->tree[i].kind == TFH_BRANCH_EVALUATE ? r->tree[i].count : 0;
 	tfh_result_free(r);
