@@ -1,6 +1,7 @@
 /* A result's memory, and what follows from single members. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "judge/result_make.h"
 #include "model/big.h"
@@ -52,6 +53,17 @@ enum tfh_gain tfh_gain_of(const struct tfh_whatif *w)
 	       : !(w->about_s > 0)			? TFH_GAIN_BOUND
 	       : w->no_bound && w->high_s <= w->about_s ? TFH_GAIN_LEAST
 							: TFH_GAIN_ESTIMATED;
+}
+
+double tfh_called_python_s(const struct tfh_seen_workers *k)
+{
+	double s = 0;
+
+	for (uint32_t i = 0; k->threads && i < k->n_node; i++)
+		if (k->node[i].parent == i &&
+		    strstr(k->node[i].file, "/tensorflow/python/ops/script_ops.py"))
+			s += k->node[i].s_per_step;
+	return s;
 }
 
 void tfh_result_free(struct tfh_result *r)

@@ -211,6 +211,9 @@ struct tfh_seen_workers {
 	struct tfh_more_workers more;
 };
 
+/* Seconds of a step in which TensorFlow's threads ran functions of Python (py_function). */
+double tfh_called_python_s(const struct tfh_seen_workers *k);
+
 /* A function that is compiled again for other shapes or values. */
 struct tfh_retraced {
 	const char *name;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "judge/verdict/classify.h"
 #include "judge/verdict/line_tree.h"
 
 struct worker_time {
@@ -164,6 +165,40 @@ static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 	out->off_s = k->line.off * out->of_s;
 }
 
+/* Seconds of a step in which Python functions of TensorFlow's graphs ran, but not in its pipeline,
+ * whose stages count what theirs take; 0: it cannot be told. */
+static double in_graph_s(const struct workers *w, const struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	double called = tfh_called_python_s(k), stages = 0;
+
+	for (uint32_t i = 0; i < r->n_input; i++)
+		stages += r->input[i].self_s_per_step;
+	return w->accounts->facts->consumers && !r->n_input ? 0 : fmax(called - stages, 0);
+}
+
+/* TensorFlow runs the Python functions that a step's graph calls on threads of its own, and the
+ * step waits for them as for its ops. Python that takes much of the computing is its line. */
+static void place_in_graph(const struct workers *w, struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	double s = in_graph_s(w, r), computing = r->breakdown[TFH_PART_COMPUTE].s_per_step;
+
+	if (r->verdict.cause != TFH_CAUSE_COMPUTE_CPU || r->lead || r->found.line.file ||
+	    !k->line.file || s < (1 - TFH_ACCOUNT_COMPUTE_SHARE) * computing)
+		return;
+	s = fmin(s, computing);
+	r->found.line = (struct tfh_seen_line){.file = k->line.file,
+					       .function = k->line.function,
+					       .line = k->line.line,
+					       .samples = w->about,
+					       .of_s = computing,
+					       .s_per_step = k->line.share * s,
+					       .off_s = k->line.off * s};
+	tfh_not_high(&r->verdict);
+	tfh_not_high(&r->steady);
+}
+
 /* If workers wait for work, there are enough of them. */
 static struct tfh_making making(const struct workers *w, const struct tfh_result *r)
 {
@@ -213,6 +248,8 @@ int tfh_find_workers(const struct tfh_accounts *accounts, struct tfh_result *r)
 	tfh_more_workers(accounts, &made, r);
 	if (!rc && accounts->judged_steps)
 		rc = tfh_tree_keep(&w.tree, accounts, &w.out->node, &w.out->n_node);
+	if (!rc && w.threads)
+		place_in_graph(&w, r);
 	free(w.lead.of.v);
 	free(w.process.v);
 	free(w.tree.node.v);

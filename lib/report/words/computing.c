@@ -87,6 +87,27 @@ static void advise_optimizer(struct tfh_wording *w)
 		   TFH_REMOVE_NONE);
 }
 
+/* Python that the step's graph calls, whose line is the verdict's. */
+static void advise_python(struct tfh_wording *w)
+{
+	const struct tfh_seen_workers *k = &w->r->found.workers;
+	double s = fmin(tfh_called_python_s(k), w->r->breakdown[TFH_PART_COMPUTE].s_per_step),
+	       step = tfh_step_s(w->r);
+	const struct tfh_whatif gain = {.step_s = NAN,
+					.ceiling_speedup = step / (step - s),
+					.saved_s = s * (double)w->r->steps.total};
+
+	if (w->r->lead || !(s > 0) || !k->line.file || w->r->found.line.file != k->line.file ||
+	    w->r->found.line.line != k->line.line)
+		return;
+	tfh_advise_gain(w, "the step's graph calls functions of Python",
+			tfh_phrase(w, "they run for %s of %s per step", tfh_phrase_time(w, s),
+				   tfh_phrase_time(w, step)),
+			"instead of py_function and numpy_function use ops of TensorFlow, or call "
+			"them less often (a metric: once per epoch)",
+			&gain);
+}
+
 /* A step is as long as the device that computes longest. even: its length if all computed as long;
  * NAN: not known. */
 static void advise_even_devices(struct tfh_wording *w, double even)
@@ -131,6 +152,7 @@ static void explain_busy(struct tfh_wording *w)
 		advise_even_devices(w, even);
 	tfh_explain_families(w);
 	advise_optimizer(w);
+	advise_python(w);
 	const char *todo = v->cause == TFH_CAUSE_COMPUTE_DENSE ? compute_advice(r) : NULL;
 	/* A dominant op has its own line; more devices would not help where one is idle. */
 	if (!(even > 0 && v->cause == TFH_CAUSE_COMPUTE_DENSE) &&

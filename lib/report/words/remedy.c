@@ -442,17 +442,11 @@ bool tfh_remedy_anew(const struct tfh_result *r, struct tfh_remedy *out)
 bool tfh_runs_python(const struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
-	double called = 0, all = 0;
+	double all = 0;
 
-	for (uint32_t i = 0; k->threads && i < k->n_node; i++) {
-		if (k->node[i].parent != i)
-			continue;
-		all += k->node[i].s_per_step;
-		called += strstr(k->node[i].file, "/tensorflow/python/ops/script_ops.py")
-				  ? k->node[i].s_per_step
-				  : 0;
-	}
-	return 2 * called > all;
+	for (uint32_t i = 0; i < k->n_node; i++)
+		all += k->node[i].parent == i ? k->node[i].s_per_step : 0;
+	return 2 * tfh_called_python_s(k) > all;
 }
 
 /* Whether torch.compile made kernels of the step: their names begin with triton_ and list what was

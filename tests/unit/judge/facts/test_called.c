@@ -4,6 +4,8 @@
  * callback, however short the pauses between its ops are; where samples of these pauses see a log being written, they are
  * logging. Batches whose pipeline has no line of the program are asked for at the line that calls the library; where a thread of
  * TensorFlow's runs a function of the program to make them (py_function), its line is the verdict's, although it makes calls itself.
+ * If it runs while the step computes, and for longer than the pipeline's stages, the step's own graph calls it: its line is that of the
+ * computing, and advice names what its absence saves at best.
  */
 #include "../analyze_gen.h"
 
@@ -39,7 +41,8 @@ static const gen_stack stacks[] = {
 			true}},
 };
 
-static bool mapped; /* another thread runs a function of the program meanwhile */
+static double staged; /* ms that a stage of the pipeline takes for a batch */
+static bool mapped;   /* another thread runs a function of the program meanwhile */
 
 /* 100 steps: a batch (of `get` ms) and the step are one call of `step` ms; then come `ops` ops of 10 us with pauses of 30 us
  * between them, in one of which a sample sees the thread at `place`; then a pause of 0.3 ms in which it is on the way to the
@@ -52,9 +55,12 @@ static struct tfh_result *judge(double step, double get, int ops, uint32_t place
 	GEN_STACKS(&g->feed, stacks);
 	g->name[TFT_NAME_OP][OP_FIT] = "__inference_multi_step_on_iterator_311";
 	g->name[TFT_NAME_OP][OP_READ] = "ReadVariableOp";
+	g->name[TFT_NAME_STAGE][1] = "Iterator::Root::Prefetch::ParallelMapV2";
 	for (int i = 0; i < 100; i++) {
 		gen_cpu(g, 0, t - 0.005, t - 0.005, AT_STEP);
 		gen_get(g, 0, 1, 1, t + 0.01, t + 0.01 + get);
+		if (staged > 0)
+			gen_stage(g, 2, 1, t + 0.01, t + 0.01 + staged, staged);
 		if (mapped)
 			gen_sample(g, 1, t + get / 2, TFT_STATE_RUNNING, AT_MAPPED, 2.5);
 		gen_exec(g, OP_FIT, t, t + step);
@@ -133,13 +139,35 @@ static void test_mapped(void **state)
 	tfh_result_free(r);
 }
 
+static void test_in_graph(void **state)
+{
+	static const struct {
+		double staged;
+		bool in_graph;
+	} row[] = {{0.2, true}, {2.4, false}, {0, false /* nothing tells the stages' time */}};
+
+	(void)state;
+	for (uint32_t i = 0; i < COUNT(row); i++) {
+		mapped = true;
+		staged = row[i].staged;
+		struct tfh_result *r = judge(6, 0.001, 0, 0);
+		mapped = false;
+		staged = 0;
+		gen_expect(r, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		bool named = r->found.line.file && r->found.line.line == 7;
+		assert_int_equal(named, row[i].in_graph);
+		if (named)
+			assert_true(fabs(r->found.line.s_per_step - 0.0023) < 0.0001);
+		tfh_result_free(r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_library),
-		cmocka_unit_test(test_callback),
-		cmocka_unit_test(test_asked),
-		cmocka_unit_test(test_mapped),
+		cmocka_unit_test(test_library),	 cmocka_unit_test(test_callback),
+		cmocka_unit_test(test_asked),	 cmocka_unit_test(test_mapped),
+		cmocka_unit_test(test_in_graph),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
