@@ -18,9 +18,9 @@ def ptx(*names):
     return (".version 8.0\n.target sm_80\n.address_size 64\n" + "".join(entry % n for n in names)).encode() + b"\0"
 
 
-@job(33, "transfer or host", ["transfer.small-copies", "host.launch", "host.alloc", "host.python"], 700, NUMBA, every_kernel("180us"),
-     twin=True, note="a fluid: weights, directions and parameters are small arrays of the host, which numba copies there and back "
-                     "for each of four kernels; fix: they lie on the device")
+@job(33, "transfer or host", ["transfer.small-copies", "host.launch", "host.alloc", "host.python"], 700, NUMBA,
+     every_kernel("180us"), twin=True, note="a fluid: weights and directions are small arrays of the host, copied there and back "
+                                            "for each of four kernels; fix: they lie on the device")
 def s_nb_fluid():
     from numba import cuda
     warnings.filterwarnings("ignore")
@@ -188,7 +188,7 @@ class Pairs:
 
 @job(33, "host or input", ["host.python", "input.*"], 260, CLIENTS, {"SIM_KERNEL": "*prefill* 550us; *decode* 110us"}, twin=True,
      at=(Pairs.merge, Pairs.chunk, Pairs.encode),
-     note="a server of texts: prompts of four clients are split into byte pairs in Python, each word anew; fix: words are kept. A "
+     note="a server of texts: prompts of four clients become byte pairs in Python, each word anew; fix: words are kept. A "
           "batch of answers is a step")
 def s_cb_prompts():
     rng = random.Random(0)
@@ -269,7 +269,7 @@ def s_tg_schedule():
     optimizer = nn.optim.SGD(nn.state.get_parameters(model), lr=0.01, momentum=0.9)
     schedule = Cosine(optimizer, 0.05, 30, 500)
     rng = np.random.default_rng(0)
-    xs, ys = (tg.on_device(a) for a in (rng.standard_normal((64, 32)).astype(np.float32), rng.integers(0, 10, 64).astype(np.int32)))
+    xs, ys = (tg.on_device(a) for a in (rng.standard_normal((64, 32)).astype("f4"), rng.integers(0, 10, 64).astype("i4")))
 
     @TinyJit
     def train_step():
@@ -289,8 +289,8 @@ def s_tg_schedule():
     return 500
 
 
-@job(33, "host", ["host.python"], 1800, PYCUDA, {"SIM_KERNEL": "*laplace* 1100us; *absorb* 250us; *source* 20us; *record* 30us"}, twin=True,
-     note="seismic shots: each begins with tapers of its margins, made point by point in Python; fix: once. Its time steps compute")
+@job(33, "host", ["host.python"], 1800, PYCUDA, {"SIM_KERNEL": "*laplace* 1100us; *absorb* 250us; *source* 20us; *record* 30us"},
+     twin=True, note="seismic shots: each begins with tapers of its margins, made point by point in Python; fix: once")
 def s_pc_shots():
     import atexit
 

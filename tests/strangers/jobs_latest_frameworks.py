@@ -111,7 +111,7 @@ def s_jx_draw():
 
 
 @job(33, "input", ["input.map"], 100, twin=True,
-     note="clips: frames and sounds are zipped, and one call at a time makes spectrograms with a step of 4 samples; fix: stored ones")
+     note="clips: frames and sounds are zipped, and sounds become spectrograms with a step of 4 samples; fix: stored ones")
 def s_tf_clips():
     tf, _ = tensorflow()
     rng = np.random.default_rng(0)

@@ -164,7 +164,7 @@ def s_pt_gather_objects():
 
 
 @job(33, "compute", HEALTHY, 160, TORCH,
-     note="no defect: a forecast from windows in memory; one cycle of the rate, an average of the weights, validation, early stop")
+     note="no defect: a forecast from windows in memory; one cycle of the rate, averaged weights, validation, early stop")
 def s_pt_forecast():
     torch = pytorch()
     nn, F = torch.nn, torch.nn.functional
@@ -232,7 +232,7 @@ def s_pt_forecast():
 
 
 @job(33, "host", ["host.python", "host.code"], 90, TORCH, twin=True,
-     note="transcription: the beams of each utterance are searched in Python, frame by frame; fix: the best path. A batch is a step")
+     note="transcription: the beams of each utterance are searched in Python, by frames; fix: the best path. A batch is a step")
 def s_ctc_beams():
     torch = pytorch()
     nn = torch.nn
