@@ -105,7 +105,7 @@ void tfh_text_tree(const struct tfh_page *page)
 	const struct tfh_result *r = page->r;
 	char text[64], time[TFH_TEXT], more[96];
 
-	if (!r->n_tree || !(r->tree[0].wall_s > 0))
+	if (r->n_tree < 2 || !(r->tree[0].wall_s > 0))
 		return;
 	tfh_heading(page, "WHERE THE RUN WENT (%s)", tfh_fmt_time(time, r->tree[0].wall_s));
 	for (uint32_t i = 1; i < r->n_tree; i++) {

@@ -69,10 +69,10 @@ static void set(const struct tfh_page *page, const void *arg)
 	tfh_screen_ranks(page, form->ranks);
 	tfh_screen_verdict(page, form->whys);
 	notes(page, form->notes);
+	if (form->times && (!page->r->found.sampled.samples || page->r->n_tree > 1))
+		tfh_screen_times(page, form->times, form->flags & MERGED);
 	if (page->r->found.sampled.samples)
 		tfh_screen_sampled(page, form->times);
-	else if (form->times)
-		tfh_screen_times(page, form->times, form->flags & MERGED);
 	tfh_screen_next(page, form->next, form->told);
 	tfh_screen_sure(page);
 	if (form->flags & FOOT)

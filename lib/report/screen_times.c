@@ -157,7 +157,7 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows, 
 	char all[TFH_TEXT], of[24] = "";
 
 	*t = (struct times){.name = 15, .bar = NAME_AND_BAR - 15};
-	if (!r->n_tree || !(r->tree[0].wall_s > 0))
+	if (r->n_tree < 2 || !(r->tree[0].wall_s > 0))
 		return;
 	t->all_s = r->tree[0].wall_s;
 	int32_t rank = tfh_report_rank(r, r->process);
@@ -173,6 +173,8 @@ static void run_times(const struct tfh_result *r, struct times *t, size_t rows, 
 			k == TFH_BRANCH_FIRST && first_steps(r) > 1 ? "long 1st steps"
 			: k == TFH_BRANCH_TRAIN && !(seconds[TFH_BRANCH_STEP] > 0)
 				? "steps" /* as the title has them */
+			: k == TFH_BRANCH_AFTER && r->found.sampled.samples
+				? tfh_outside(r, TFH_BRANCH_AFTER)
 				: tfh_branch_words((enum tfh_branch)k),
 			seconds[k], k == TFH_BRANCH_TRAIN || k == TFH_BRANCH_STEP);
 	if (!merged)
@@ -201,7 +203,7 @@ static bool shows_parts(const struct tfh_result *r, size_t rows)
 static void add_compute(const struct tfh_result *r, struct times *t, size_t rows)
 {
 	/* The device computed, but for others. */
-	double others = r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION];
+	double others = fmax(r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION], 0); /* NaN: unknown */
 	bool parts = shows_parts(r, rows);
 
 	for (int k = 0; k < TFH_COMPUTES_COUNT && parts; k++)

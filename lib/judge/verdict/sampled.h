@@ -17,6 +17,10 @@ bool tfh_sampled_imports(const struct tfh_model_line *frame, uint32_t n);
 enum tfh_role tfh_sampled_role(const struct tfh_start_sample *k, const struct tfh_model_line *frame,
 			       uint32_t n);
 
+/* start_lines.c: what the main thread did before and after the steps, by r->tree, which begins with
+ * the process. 0 or -ENOMEM. */
+int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result *r);
+
 /* What other threads of the process, or other processes, were doing. */
 struct tfh_making_seen {
 	bool busy;	 /* enough samples show one at work */

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "judge/verdict/line_tree.h"
+#include "judge/verdict/sampled.h"
 
 struct start_lead {
 	struct tfh_model_line line;
@@ -24,6 +25,7 @@ struct start_part {
 	const struct tfh_accounts *accounts;
 	struct tfh_seen_start *out;
 	int64_t t0, t1;
+	uint32_t outer; /* if not 0: the line is that of the program's so many-th frame */
 	TFH_VEC(struct start_lead) lead;
 };
 
@@ -75,12 +77,23 @@ static void vote(struct start_lead *l, const char *file, double ns)
 	}
 }
 
+/* The program's frame at this depth, from 1 at its outermost one, or its innermost one. */
+static uint32_t outer_lead(const struct tfh_model_line *frame, uint32_t n, uint32_t depth)
+{
+	uint32_t at = tfh_start_lead(frame, n);
+
+	for (uint32_t i = n; i-- > at && depth;)
+		if (!frame[i].library && !is_frozen(&frame[i]) && !--depth)
+			at = i;
+	return at;
+}
+
 /* The line of the program, or the library's function that does this, if all steps run through that
  * line, too. */
 static uint32_t lead_of(const struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
 			enum tfh_role role)
 {
-	uint32_t lead = tfh_start_lead(frame, n);
+	uint32_t lead = outer_lead(frame, n, p->outer);
 
 	if (role == TFH_ROLE_NONE || !tfh_runs_through(p->accounts, &frame[lead]))
 		return lead;
@@ -256,6 +269,60 @@ static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_
 		rc = add_own(&p, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
 	keep_lines(&p);
 	free(p.lead.v);
+	return rc;
+}
+
+static int look_outside(struct start_part *p, const struct tfh_start *s, uint32_t outer)
+{
+	struct tfh_seen_start *out = p->out;
+
+	*out = (struct tfh_seen_start){.kind = out->kind, .wall_s = out->wall_s, .why = s->why};
+	p->outer = outer;
+	p->lead.n = 0;
+	int rc = add_outside(p, s);
+	keep_lines(p);
+	return rc;
+}
+
+/* What follows the steps often calls the same functions as these: its own lines are those that call
+ * them. Finds the innermost one with most of the time. */
+static int look_at_callers(struct start_part *p, const struct tfh_start *s)
+{
+	const struct tfh_seen_start *out = p->out;
+	uint32_t outer = 0;
+	int rc = 0;
+
+	if (!out->n_line || out->line[0].share >= TFH_VERDICT_MOST_SHARE)
+		return 0;
+	do
+		rc = look_outside(p, s, ++outer);
+	while (!rc && outer < TFH_VERDICT_FRAMES &&
+	       out->line[0].share >= TFH_VERDICT_MOST_SHARE);
+	return rc ? rc : look_outside(p, s, outer - 1);
+}
+
+int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result *r)
+{
+	int rc = 0;
+
+	for (int i = 0; i < TFH_SEEN_STARTS; i++)
+		r->found.start[i] = (struct tfh_seen_start){.kind = TFH_BRANCH_NONE};
+	for (uint32_t i = 1; i < r->n_tree && !rc; i++) {
+		const struct tfh_part_of_run *part = &r->tree[i];
+		bool start = part->kind == TFH_BRANCH_STARTUP;
+		struct start_part p = {
+			.out = &r->found.start[start ? TFH_SEEN_STARTUP : TFH_SEEN_AFTER],
+			.t0 = born + (int64_t)(part->begin_s * 1e9),
+			.t1 = born + (int64_t)((part->begin_s + part->wall_s) * 1e9)};
+		if ((!start && part->kind != TFH_BRANCH_AFTER) || p.t1 <= p.t0)
+			continue;
+		p.out->kind = part->kind;
+		p.out->wall_s = part->wall_s;
+		rc = look_outside(&p, s, 0);
+		if (!rc && !start)
+			rc = look_at_callers(&p, s);
+		free(p.lead.v);
+	}
 	return rc;
 }
 

@@ -249,10 +249,9 @@ static const struct tfh_whatif *part_gain(const struct tfh_result *r, const stru
 	return g && g->gain.saved_s > 0 ? &g->gain : all;
 }
 
-static size_t candidates(const struct tfh_wording *w, struct next *next)
+static size_t of_steps(const struct tfh_wording *w, struct next *next)
 {
 	const struct tfh_result *r = w->r;
-	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < r->n_whatif; i++)
@@ -272,6 +271,15 @@ static size_t candidates(const struct tfh_wording *w, struct next *next)
 	if (r->end == TFH_END_EXIT && r->steps.count && tfh_compiling_s(r) > 0 &&
 	    !tfh_compiling_is_told(r))
 		next[n++] = (struct next){.compiling = true, .saved_s = tfh_compiling_s(r)};
+	return n;
+}
+
+/* A run that was killed is not the whole run here, either. */
+static size_t besides_steps(const struct tfh_result *r, struct next *next)
+{
+	double wall = r->n_tree ? r->tree[0].wall_s : 0;
+	size_t n = 0;
+
 	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
 		double s = besides_lead(r, besides[i].kind);
 		/* a job that failed saves nothing: what follows is its end */
@@ -518,14 +526,8 @@ static void advise(struct tfh_wording *w, const struct next *next)
 		advise_besides(w, next);
 }
 
-void tfh_advise_rest(struct tfh_wording *w)
+static void advise_all(struct tfh_wording *w, struct next *next, size_t n)
 {
-	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + 2 + BESIDES];
-	size_t n = candidates(w, next);
-
-	if (slow_steps_matter(w->r))
-		advise_slow_steps(w);
-
 	for (size_t left = n; left; left--) {
 		size_t most = 0;
 		for (size_t i = 1; i < n; i++)
@@ -536,4 +538,22 @@ void tfh_advise_rest(struct tfh_wording *w)
 	}
 	if (w->r->end == TFH_END_EXIT && w->r->steps.count)
 		tfh_advise_imports(w);
+}
+
+void tfh_advise_rest(struct tfh_wording *w)
+{
+	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + 2 + BESIDES];
+	size_t n = of_steps(w, next);
+
+	n += besides_steps(w->r, &next[n]);
+	if (slow_steps_matter(w->r))
+		advise_slow_steps(w);
+	advise_all(w, next, n);
+}
+
+void tfh_advise_besides(struct tfh_wording *w)
+{
+	struct next next[BESIDES];
+
+	advise_all(w, next, besides_steps(w->r, next));
 }

@@ -285,6 +285,8 @@ void tfh_advise_misuse(struct tfh_wording *w);
 void tfh_explain_new_pool(struct tfh_wording *w);
 /* next.c: advice about what else blocks the steps, and about what the run does besides them. */
 void tfh_advise_rest(struct tfh_wording *w);
+/* What the run does besides its steps, alone. */
+void tfh_advise_besides(struct tfh_wording *w);
 /* That a place of the program takes time besides the verdict's line, and what to do about it. */
 void tfh_advise_place(struct tfh_wording *w, const struct tfh_place_gain *place, const char *todo);
 /* Whether two places are mostly the same time: one calls the other. */
