@@ -5,11 +5,14 @@
 
 #include "model/symbols/pylines.h"
 
+#define TFH_START_WHOLE_CPU 9 /* tfh_start_sample.others */
+
 struct tfh_start_sample {
 	int64_t t;	    /* run time */
 	double ns;	    /* time of the main thread that this sample represents */
 	uint32_t place;	    /* tfh_start_place(), 0: not known */
 	uint8_t state, gil; /* enum tft_state, enum tft_gil */
+	uint8_t others;	    /* CPU time of the process' other threads up to it, ninths of a CPU */
 };
 
 /* What counted a loop's iterations. The values are those of start.json, as enum tfh_py_count. */

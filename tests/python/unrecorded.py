@@ -2,7 +2,7 @@
 """What must hold: of a job that records nothing, `tfhook run` keeps samples of its main thread, and the report has a verdict by them:
 which lines of its program it was at, in about the shares that the job counts itself; what runs without Python's lock computes, what
 holds it is Python code, and a sleep is one; what another thread did while it waited; if it only waits for processes that do the work,
-these are judged, whichever thread started them; under a launcher that only waits, too; and which loop could be marked. There are no steps. The digest gives the same report. With -q it says nothing; where
+these are judged, whichever thread started them, and threads of native code compute; under a launcher that only waits, too; and which loop could be marked. There are no steps. The digest gives the same report. With -q it says nothing; where
 samples are switched off, and of a short job, nothing is left behind; what the job prints and its exit code are its own; a damaged
 start.json is no harm. The page of `report --html` has the lines, too."""
 import json
@@ -63,6 +63,18 @@ def work(end):
 def main():
     with multiprocessing.get_context("fork").Pool(2) as pool:
         pool.map(work, [time.perf_counter() + 3] * 2)  # waits
+main()
+sys.exit(3)
+"""
+# Threads that are not Python's work while it waits for their end.
+NATIVE = """
+import ctypes, sys
+libc, text = ctypes.CDLL(None), ctypes.create_string_buffer(b"x" * (128 << 20))
+def main():
+    for i in range(500):
+        thread = ctypes.c_void_p()
+        libc.pthread_create(ctypes.byref(thread), None, libc.strlen, text)
+        libc.pthread_join(thread, None)  # waits
 main()
 sys.exit(3)
 """
@@ -179,6 +191,13 @@ for name, job, cause in ("pool", POOL, "host.python"), ("futures", FUTURES, "com
     where = told(os.path.join(TMP, name), "--where")
     check("work" in where and "WHERE THE WORKERS WERE" in where, name, where)
     check("WHERE THE WORKERS' TIME WENT" in text and "a worker process" in text, name, text)
+
+out, err, report, text = run("native", NATIVE)
+ran = sorted(json.load(open(os.path.join(TMP, "native", "start.json")))["processes"][0]["others_ran"]) if report else "0"
+if report and enough("native", report) and ran[len(ran) // 4] > "5":  # else they had no CPU on a busy machine
+    print("native", report["verdict"], report["sampled"]["lines"])
+    check(report["verdict"]["cause"] == "compute.cpu" and report["verdict"]["place"]["line"] == line_of(NATIVE, "# waits"), "native", report)
+    check(not report["steps"]["total"] or ("WHERE THE RUN WENT" in text and "  steps  " in text), "native", text)
 
 report = os.path.exists(os.path.join(TMP, "pool"))
 if report:

@@ -8,6 +8,14 @@
 #include "judge/facts/served.h"
 #include "judge/verdict/sampled.h"
 
+/* Whether threads of native code, which have no frames, work while the thread waits for them
+ * (OpenMP, Rayon, a library's own pool). Threads of Python would have been seen at work. */
+static bool threads_compute(const struct tfh_sampled_causes *x, const struct tfh_start_sample *k)
+{
+	return TFH_DETECT_THREADS_RUN && !x->making.busy &&
+	       k->others * TFH_FACTS_RUNNING_PART >= TFH_START_WHOLE_CPU;
+}
+
 static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 				 const struct tfh_start_sample *k,
 				 const struct tfh_model_line *frame, uint32_t n)
@@ -38,7 +46,8 @@ static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 			       : TFH_CAUSE_COMPUTE_CPU;
 	if (runs && !n)
 		return TFH_CAUSE_HOST_UNKNOWN;
-	if (k->state == TFT_STATE_LOCK && tfh_awaits_jax(&x->libraries, frame, n))
+	if (k->state == TFT_STATE_LOCK &&
+	    (tfh_awaits_jax(&x->libraries, frame, n) || threads_compute(x, k)))
 		return TFH_CAUSE_COMPUTE_CPU;
 	return tfh_plain_cause(k->state);
 }

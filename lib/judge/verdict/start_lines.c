@@ -296,8 +296,7 @@ static int look_at_callers(struct start_part *p, const struct tfh_start *s)
 		return 0;
 	do
 		rc = look_outside(p, s, ++outer);
-	while (!rc && outer < TFH_VERDICT_FRAMES &&
-	       out->line[0].share >= TFH_VERDICT_MOST_SHARE);
+	while (!rc && outer < TFH_VERDICT_FRAMES && out->line[0].share >= TFH_VERDICT_MOST_SHARE);
 	return rc ? rc : look_outside(p, s, outer - 1);
 }
 

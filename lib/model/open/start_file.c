@@ -86,13 +86,14 @@ static int read_places(struct start_reading *r, const char *p)
 	return 0;
 }
 
-/* The digit of each sample in `gil`. Older files have none. */
-static void read_gil(const char *p, struct tfh_start_sample *sample, uint32_t n)
+/* The digit of each sample, which goes to `offset` in it. Older files have none. */
+static void read_digits(const char *p, char most, struct tfh_start_sample *sample, size_t offset,
+			uint32_t n)
 {
 	if (!p || *p++ != '"')
 		return;
-	for (uint32_t i = 0; i < n && *p >= '0' && *p <= '2'; i++)
-		sample[i].gil = (uint8_t)(*p++ - '0');
+	for (uint32_t i = 0; i < n && *p >= '0' && *p <= most; i++)
+		((uint8_t *)&sample[i])[offset] = (uint8_t)(*p++ - '0');
 }
 
 /* Time, state, place and weight, with which samples of any thread begin. */
@@ -110,9 +111,9 @@ static struct tfh_start_sample sample_of(const uint64_t n[4], int64_t born_ns)
 					 .state = (uint8_t)n[1]};
 }
 
-static int read_samples(struct start_reading *r, const char *p, const char *gil,
-			struct tfh_model_proc *proc)
+static int read_samples(struct start_reading *r, const char *object, struct tfh_model_proc *proc)
 {
+	const char *p = tfh_facts_value(object, "looks");
 	size_t room = p ? strlen(p) / strlen("[0,0,0,0]") + 1 : 1;
 	struct tfh_start_sample *sample = tfh_arena_array(&r->run->arena, room, sizeof(*sample));
 	uint64_t n[4];
@@ -125,7 +126,10 @@ static int read_samples(struct start_reading *r, const char *p, const char *gil,
 			break;
 		sample[i++] = sample_of(n, proc->pub.born_ns);
 	}
-	read_gil(gil, sample, i);
+	read_digits(tfh_facts_value(object, "gil"), '2', sample,
+		    offsetof(struct tfh_start_sample, gil), i);
+	read_digits(tfh_facts_value(object, "others_ran"), '9', sample,
+		    offsetof(struct tfh_start_sample, others), i);
 	proc->start.sample = sample;
 	proc->start.n = i;
 	return 0;
@@ -235,8 +239,7 @@ static int read_process(struct start_reading *r, const char *object)
 	proc->start = (struct tfh_start){.place = r->place, .function = r->function};
 	if (why && *why == '"')
 		proc->start.why = tfh_facts_string(&r->run->arena, &why);
-	int rc = read_samples(r, tfh_facts_value(object, "looks"), tfh_facts_value(object, "gil"),
-			      proc);
+	int rc = read_samples(r, object, proc);
 	rc = rc ? rc
 		: read_loops(r, tfh_facts_value(object, "loops"),
 			     tfh_facts_value(object, "counted"), &proc->start);

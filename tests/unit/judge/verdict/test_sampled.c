@@ -1,9 +1,11 @@
 /* A run in which no call was recorded is judged by samples of its main thread: by the class with most of them if there are many, or if it leads
- * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, and else for a lock. Rows that are taken
+ * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, for computing if threads of
+ * the process that are not Python's had half a CPU meanwhile, and else for a lock. Rows that are taken
  * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait in a library's iterator, if another
  * thread was seen at work, and all else that it does there. If the thread only waits for another one, the other one is judged. In a program that uses a framework, native code of a function that only calls NumPy is the
  * program's own, and so is making a model; without a framework, NumPy computes. JAX that makes operations one by one launches. */
 #include "../analyze_gen.h"
+#include "judge/verdict/sampled.h"
 #include "judge/verdict/verdict.h"
 #include "model/start.h"
 
@@ -101,7 +103,7 @@ struct part {
 };
 
 static struct tfh_start start;
-static uint32_t makers,
+static uint32_t makers, ran, /* ninths of a CPU that other threads had */
 	called; /* samples of another thread: of the program's, of a library's that calls the program */
 
 static const struct tfh_start *start_of(void *arg, uint32_t process)
@@ -122,7 +124,8 @@ static struct tfh_result *judge(const struct part *part, uint32_t parts)
 							      .ns = 1e8,
 							      .place = part[p].place,
 							      .state = (uint8_t)part[p].state,
-							      .gil = (uint8_t)part[p].gil};
+							      .gil = (uint8_t)part[p].gil,
+							      .others = (uint8_t)ran};
 	static struct tfh_start_other other[256];
 	for (uint32_t i = 0; i < makers + called; i++)
 		other[i] = (struct tfh_start_other){.at = {.ns = 1e8,
@@ -192,6 +195,42 @@ static void test_jax(void **state)
 
 	expect(waits, 1, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
 	expect(waits, 2, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+}
+
+static void test_threads_run(void **state)
+{
+	(void)state;
+	static const struct part waits[] = {{60, TRAIN, TFT_STATE_LOCK, 0}};
+
+	ran = 4;
+	expect(waits, 1, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LOCK);
+	ran = 5;
+	expect(waits, 1, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	ran = 0;
+}
+
+/* What follows the steps at lines of a few samples each has the line that calls them. */
+static void test_after(void **state)
+{
+	static const struct tfh_start_function of[] = {{"/job/train.py", "<module>", false},
+						       {"/job/model.py", "forward", false}};
+	static const struct tfh_start_place at[] = {{0, 1, 70}, {1, 2, 10}, {1, 2, 11}, {1, 2, 12}};
+	struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+					 {.kind = TFH_BRANCH_TRAIN, .wall_s = 4},
+					 {.kind = TFH_BRANCH_AFTER, .begin_s = 4, .wall_s = 6}};
+	struct tfh_start_sample sample[100];
+	struct tfh_result r = {.tree = tree, .n_tree = 3};
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++)
+		sample[i] = (struct tfh_start_sample){
+			.t = gen_ns(100.0 * i), .ns = 1e8, .place = 2 + i % 3};
+	start = (struct tfh_start){.sample = sample, .n = 100, .place = at, .function = of};
+	assert_int_equal(tfh_sampled_start(&start, 0, &r), 0);
+	const struct tfh_seen_start *after = &r.found.start[TFH_SEEN_AFTER];
+	assert_int_equal(after->kind, TFH_BRANCH_AFTER);
+	assert_int_equal(after->line[0].line, 70);
+	assert_true(after->line[0].share > 0.9);
 }
 
 /* JAX that goes on tracing after its last compilation is told from JAX that goes on compiling. */
@@ -396,7 +435,8 @@ int main(void)
 		cmocka_unit_test(test_makes),	   cmocka_unit_test(test_arrays),
 		cmocka_unit_test(test_pool),	   cmocka_unit_test(test_starved),
 		cmocka_unit_test(test_jax_ops),	   cmocka_unit_test(test_served),
-		cmocka_unit_test(test_calls_back),
+		cmocka_unit_test(test_calls_back), cmocka_unit_test(test_threads_run),
+		cmocka_unit_test(test_after),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
