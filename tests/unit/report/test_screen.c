@@ -181,12 +181,56 @@ static void test_named(void **state)
 	free(text);
 }
 
+static void print_sampled(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_page page = {.out = out, .r = r};
+
+	tfh_screen_sampled(&page, 6);
+	tfh_text_tree(&page);
+}
+
+/* Lines of a few samples each are told by those that call them. A run of which no part is known has no table of parts. */
+static void test_sampled(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+	struct tfh_part_of_run run = {.kind = TFH_BRANCH_RUN, .wall_s = 10};
+	struct tfh_seen_node node[] = {{"/job/fit.py", "fit", 9, 0, 10, 0, 20},
+				       {"/job/fit.py", "back", 20, 0, 6, 0, 12},
+				       {"/job/fit.py", "ahead", 30, 0, 4, 0, 8},
+				       {"/job/layers.py", "pad", 40, 1, 2, 2, 5},
+				       {"/job/layers.py", "dot", 50, 1, 2, 2, 4}};
+
+	r.tree = &run;
+	r.n_tree = 1;
+	r.found.node = node;
+	r.found.n_node = sizeof(node) / sizeof(node[0]);
+	r.found.sampled =
+		(struct tfh_sampled){.samples = 20, .function = "", .wall_s = 10, .n_line = 1};
+	r.found.sampled.line[0] = (struct tfh_sampled_line){.file = "/job/layers.py",
+							    .function = "pad",
+							    .line = 40,
+							    .share = 0.2,
+							    .samples = 5};
+	char *text = fixture_print(print_sampled, &r);
+	if (!strstr(text, "60 %    6.00 s  fit.py:20 back: with what it calls") ||
+	    !strstr(text, "40 %    4.00 s  fit.py:30 ahead: with what it calls") ||
+	    strstr(text, "elsewhere") || strstr(text, "pad") || strstr(text, "WHERE THE RUN WENT"))
+		fail_msg("%s", text);
+	free(text);
+	r.found.sampled.line[0].share = 0.7;
+	text = fixture_print(print_sampled, &r);
+	if (!strstr(text, "70 %    7.00 s  layers.py:40 pad") || !strstr(text, "elsewhere"))
+		fail_msg("%s", text);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_instruction), cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_order), cmocka_unit_test(test_named),
-		cmocka_unit_test(test_parts)};
+		cmocka_unit_test(test_order),	    cmocka_unit_test(test_named),
+		cmocka_unit_test(test_parts),	    cmocka_unit_test(test_sampled)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
