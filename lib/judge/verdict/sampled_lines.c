@@ -140,11 +140,10 @@ static struct tfh_sampled_line line_of(const struct tfh_sampled_lead *l, double 
 	};
 }
 
-/* Whether the function has a loop: one was seen there, or nothing but the program itself calls
- * it. */
+/* Whether a loop of the function was seen. */
 static bool loops_in(const struct tfh_start *s, const struct tfh_own_function *o)
 {
-	bool found = o->is_main || !strcmp(o->line.function, "<module>");
+	bool found = false;
 
 	for (uint32_t i = 0; i < s->n_loop && !found; i++) {
 		struct tfh_model_line frame[TFH_VERDICT_FRAMES];

@@ -394,7 +394,7 @@ static void say_how_to_mark(struct tfh_wording *w)
 		w,
 		tfh_phrase(
 			w,
-			"for times and gains per step, mark them: with tfhook.step_scope() around the body of %s",
+			"if it has steps, mark them for times and gains per step: with tfhook.step_scope() around the body of %s",
 			where),
 		"no call was recorded", "", TFH_REMOVE_NONE);
 }
@@ -426,6 +426,8 @@ void tfh_explain_sampled(struct tfh_wording *w)
 				s->loop.file ? ", what is before and after the steps" : ""));
 	if (s->why)
 		tfh_remark(w, tfh_phrase(w, "no lines of Python were seen: %s", s->why));
-	if (!s->loop.file)
+	if (s->loop.file)
+		tfh_advise_besides(w);
+	else
 		say_how_to_mark(w);
 }
