@@ -267,23 +267,24 @@ static size_t of_steps(const struct tfh_wording *w, struct next *next)
 		    !gains_the_same(w, &r->place[i]) && !is_told(r, &r->place[i], next, n))
 			next[n++] = (struct next){.place = &r->place[i],
 						  .saved_s = r->place[i].gain.saved_s};
-	/* A run that was killed, or another profiler's trace, is not the whole run. */
-	if (r->end == TFH_END_EXIT && r->steps.count && tfh_compiling_s(r) > 0 &&
+	/* Another profiler's trace is not the whole run. */
+	if (tfh_run_tells(r) && r->steps.count && tfh_compiling_s(r) > 0 &&
 	    !tfh_compiling_is_told(r))
 		next[n++] = (struct next){.compiling = true, .saved_s = tfh_compiling_s(r)};
 	return n;
 }
 
-/* A run that was killed is not the whole run here, either. */
+/* Of a run that was killed, start-up is told only where it came to hardly any step: a longer run
+ * has more of these. */
 static size_t besides_steps(const struct tfh_result *r, struct next *next)
 {
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < BESIDES && r->end == TFH_END_EXIT && r->steps.count; i++) {
+	for (size_t i = 0; i < BESIDES && tfh_run_tells(r) && r->steps.count; i++) {
 		double s = besides_lead(r, besides[i].kind);
 		/* a job that failed saves nothing: what follows is its end */
-		if (besides[i].kind == TFH_BRANCH_AFTER && r->end_code)
+		if (besides[i].kind == TFH_BRANCH_AFTER && (r->end_code || r->end != TFH_END_EXIT))
 			continue;
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
 			next[n++] = (struct next){.row = i, .saved_s = s};
@@ -536,7 +537,7 @@ static void advise_all(struct tfh_wording *w, struct next *next, size_t n)
 		advise(w, &next[most]);
 		next[most].saved_s = -1;
 	}
-	if (w->r->end == TFH_END_EXIT && w->r->steps.count)
+	if (tfh_run_tells(w->r) && w->r->steps.count)
 		tfh_advise_imports(w);
 }
 

@@ -136,6 +136,14 @@ static const char *others(struct tfh_wording *w)
 	return all;
 }
 
+bool tfh_run_tells(const struct tfh_result *r)
+{
+	double steps = tfh_spent(r, TFH_BRANCH_TRAIN) + tfh_spent(r, TFH_BRANCH_STEP);
+
+	return r->end == TFH_END_EXIT || (r->end == TFH_END_SIGNAL && r->n_tree &&
+					  steps < TFH_REPORT_OTHER_SHARE * r->tree[0].wall_s);
+}
+
 void tfh_note_run(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -144,8 +152,7 @@ void tfh_note_run(struct tfh_wording *w)
 
 	if (!(wall > 0) || !(steps > 0))
 		return;
-	/* Of a run that was killed or still runs, most steps may be unknown. */
-	if (r->end == TFH_END_EXIT && steps < TFH_REPORT_RUN_PART * wall)
+	if (tfh_run_tells(r) && steps < TFH_REPORT_RUN_PART * wall)
 		tfh_remark(w, tfh_phrase(w, "the steps are %.0f %% of the run's %s%s",
 					 steps / wall * 100, tfh_phrase_time(w, wall), others(w)));
 }

@@ -237,6 +237,9 @@ double tfh_step_s(const struct tfh_result *r);
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
 void tfh_note_run(struct tfh_wording *w);
+/* Whether what the run does besides its steps is told: of one that was killed, most steps may be
+ * missing, unless it had hardly come to them. */
+bool tfh_run_tells(const struct tfh_result *r);
 /* What shares of the judged steps' time refer to: "training time", or "the steps' time" if
  * evaluation, which has a row of its own in the run's tree, takes place within these steps. */
 const char *tfh_training_words(const struct tfh_result *r);

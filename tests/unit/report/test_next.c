@@ -125,6 +125,26 @@ static void test_imports(void **state)
 	}
 }
 
+/* What a run did before its steps is told of one that was killed only if it had hardly come to them. */
+static void test_killed(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 3; k++) {
+		double before = k == 1 ? 9.5 : 3;
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_STARTUP, .wall_s = before},
+						 {.kind = TFH_BRANCH_STEP, .wall_s = 10 - before}};
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.end = k < 2 ? TFH_END_SIGNAL : TFH_END_EXIT;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		tfh_advise_rest(&w.said);
+		assert_int_equal(advises(&w.said, "start-up"), k != 0);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Compiling that takes a tenth of the run or more is advice of its own, with its line. The first steps then are advised about only
  * if they take long without it. */
 static void test_compiling(void **state)
@@ -469,11 +489,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_computing_places),
 		cmocka_unit_test(test_imports),	      cmocka_unit_test(test_end),
-		cmocka_unit_test(test_compiling),     cmocka_unit_test(test_place_of_part),
-		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_killed),	      cmocka_unit_test(test_compiling),
+		cmocka_unit_test(test_place_of_part), cmocka_unit_test(test_optimizer),
+		cmocka_unit_test(test_windows),	      cmocka_unit_test(test_anomalies),
+		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_anew_both),
+		cmocka_unit_test(test_evaluation),    cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
