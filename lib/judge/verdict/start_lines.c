@@ -26,6 +26,8 @@ struct start_part {
 	struct tfh_seen_start *out;
 	int64_t t0, t1;
 	uint32_t outer; /* if not 0: the line is that of the program's so many-th frame */
+	const struct tfh_seen_node *steps; /* lines of the steps */
+	uint32_t n_steps;
 	TFH_VEC(struct start_lead) lead;
 };
 
@@ -244,9 +246,62 @@ static void keep_lines(struct start_part *p)
 	}
 }
 
+/* Adds all samples of the part. outer: see struct start_part. */
+static int look(struct start_part *p, const struct tfh_start *s, uint32_t outer)
+{
+	struct tfh_seen_start *out = p->out;
+	int rc = 0;
+
+	*out = (struct tfh_seen_start){
+		.kind = out->kind, .wall_s = out->wall_s, .why = s ? s->why : NULL};
+	p->outer = outer;
+	p->lead.n = 0;
+	if (s)
+		rc = add_outside(p, s);
+	if (!rc && p->accounts)
+		rc = add_own(p, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
+	keep_lines(p);
+	return rc;
+}
+
+static bool in_steps(const struct start_part *p, const struct tfh_start_line *l)
+{
+	const struct tfh_model_line line = {l->file, l->function, l->line, false};
+
+	for (uint32_t i = 0; i < p->n_steps; i++) {
+		const struct tfh_seen_node *n = &p->steps[i];
+		const struct tfh_model_line of = {n->file, n->function, n->line, false};
+		if (tfh_same_line(&of, &line))
+			return true;
+	}
+	return false;
+}
+
+/* Whether one line has most of the part, and is its own. */
+static bool has_line(const struct start_part *p)
+{
+	return p->out->n_line && p->out->line[0].share >= TFH_VERDICT_MOST_SHARE &&
+	       !in_steps(p, &p->out->line[0]);
+}
+
+/* What follows the steps often calls the same functions as these: its own lines are those that call
+ * them. Finds the innermost one with most of the time. */
+static int look_at_callers(struct start_part *p, const struct tfh_start *s)
+{
+	uint32_t outer = 0;
+	int rc = 0;
+
+	if (!p->out->n_line || has_line(p))
+		return 0;
+	do
+		rc = look(p, s, ++outer);
+	while (!rc && outer < TFH_VERDICT_FRAMES && has_line(p));
+	return rc ? rc : look(p, s, outer - 1);
+}
+
 /* All evaluations together are a part, too, which was not sampled from outside. */
 static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_of_run *part,
-		     struct tfh_seen_start *out)
+		     const struct tfh_result *r, struct tfh_seen_start *out)
 {
 	const struct tfh_feed *feed = accounts->facts->feed;
 	bool outside = feed->start && part->kind != TFH_BRANCH_EVALUATE;
@@ -254,50 +309,20 @@ static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_
 		outside ? feed->start(feed->arg, accounts->facts->process) : NULL;
 	struct start_part p = {.accounts = accounts,
 			       .out = out,
+			       .steps = r->found.node,
+			       .n_steps = r->found.n_node,
 			       .t0 = (int64_t)(part->begin_s * 1e9),
 			       .t1 = (int64_t)((part->begin_s + part->wall_s) * 1e9)};
-	int rc = 0;
 
 	if (p.t1 <= p.t0)
 		return 0;
-	*out = (struct tfh_seen_start){.kind = part->kind, .wall_s = part->wall_s};
-	if (s) {
-		out->why = s->why;
-		rc = add_outside(&p, s);
-	}
-	if (!rc)
-		rc = add_own(&p, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
-	keep_lines(&p);
+	out->kind = part->kind;
+	out->wall_s = part->wall_s;
+	int rc = look(&p, s, 0);
+	if (!rc && part->kind != TFH_BRANCH_BEFORE && part->kind != TFH_BRANCH_STARTUP)
+		rc = look_at_callers(&p, s);
 	free(p.lead.v);
 	return rc;
-}
-
-static int look_outside(struct start_part *p, const struct tfh_start *s, uint32_t outer)
-{
-	struct tfh_seen_start *out = p->out;
-
-	*out = (struct tfh_seen_start){.kind = out->kind, .wall_s = out->wall_s, .why = s->why};
-	p->outer = outer;
-	p->lead.n = 0;
-	int rc = add_outside(p, s);
-	keep_lines(p);
-	return rc;
-}
-
-/* What follows the steps often calls the same functions as these: its own lines are those that call
- * them. Finds the innermost one with most of the time. */
-static int look_at_callers(struct start_part *p, const struct tfh_start *s)
-{
-	const struct tfh_seen_start *out = p->out;
-	uint32_t outer = 0;
-	int rc = 0;
-
-	if (!out->n_line || out->line[0].share >= TFH_VERDICT_MOST_SHARE)
-		return 0;
-	do
-		rc = look_outside(p, s, ++outer);
-	while (!rc && outer < TFH_VERDICT_FRAMES && out->line[0].share >= TFH_VERDICT_MOST_SHARE);
-	return rc ? rc : look_outside(p, s, outer - 1);
 }
 
 int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result *r)
@@ -317,7 +342,7 @@ int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result
 			continue;
 		p.out->kind = part->kind;
 		p.out->wall_s = part->wall_s;
-		rc = look_outside(&p, s, 0);
+		rc = look(&p, s, 0);
 		if (!rc && !start)
 			rc = look_at_callers(&p, s);
 		free(p.lead.v);
@@ -340,16 +365,16 @@ int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 		if (p->parent)
 			continue;
 		if (p->kind == TFH_BRANCH_BEFORE)
-			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_BEFORE]);
+			rc = find_part(accounts, p, r, &r->found.start[TFH_SEEN_BEFORE]);
 		else if (p->kind == TFH_BRANCH_STARTUP)
-			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_STARTUP]);
+			rc = find_part(accounts, p, r, &r->found.start[TFH_SEEN_STARTUP]);
 		else if (p->kind == TFH_BRANCH_AFTER)
-			rc = find_part(accounts, p, &r->found.start[TFH_SEEN_AFTER]);
+			rc = find_part(accounts, p, r, &r->found.start[TFH_SEEN_AFTER]);
 		else if (p->kind == TFH_BRANCH_BETWEEN && p->runs == 1 &&
 			 (!between || p->wall_s > between->wall_s))
 			between = p;
 	}
 	if (between && !rc)
-		rc = find_part(accounts, between, &r->found.start[TFH_SEEN_BETWEEN]);
-	return rc ? rc : find_part(accounts, &evaluated, &r->found.start[TFH_SEEN_EVALUATE]);
+		rc = find_part(accounts, between, r, &r->found.start[TFH_SEEN_BETWEEN]);
+	return rc ? rc : find_part(accounts, &evaluated, r, &r->found.start[TFH_SEEN_EVALUATE]);
 }

@@ -1,13 +1,17 @@
-/* What must hold: samples of the main thread in evaluations, and only these, tell at which lines the evaluations are. What
- * follows the last step at the lines of the gaps between epochs is one more gap, in every table; what the program does after it is not. */
+/* What must hold: samples of the main thread in evaluations, and only these, tell at which lines the evaluations are; if steps are at
+ * that line, too, it is the line that calls it there. What follows the last step at the lines of the gaps between epochs is one more
+ * gap, in every table; what the program does after it is not. */
 #include "../tf_loops.h"
 
-enum { AT_METRIC = 1, AT_STEP, AT_SAVE };
+enum { AT_METRIC = 1, AT_STEP, AT_SAVE, AT_SHARED };
 
 static const gen_stack stacks[] = {
 	[AT_METRIC] = {{"/job/train.py", "metric", 38, false}},
 	[AT_STEP] = {{"/job/train.py", "step", 20, false}},
 	[AT_SAVE] = {{"/job/train.py", "save", 50, false}},
+	[AT_SHARED] = {{"/job/train.py", "step", 20, false},
+		       {"/job/train.py", "evaluate", 44, false},
+		       {"/job/train.py", "main", 90, false}},
 };
 
 /* A step of 10 ms. */
@@ -21,9 +25,8 @@ static void step(struct gen *g, double t)
 	ev->w[0] = 3;
 }
 
-static void test_line(void **state)
+static void evaluates_at(uint32_t place, const char *function, uint32_t line)
 {
-	(void)state;
 	struct gen *g = gen_new();
 	double t = 100;
 
@@ -35,7 +38,7 @@ static void test_line(void **state)
 			step(g, t);
 		for (int i = 0; i < 10; i++, t += 6) {
 			gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
-			gen_sample(g, 0, t + 2, TFT_STATE_RUNNING, AT_METRIC, 4);
+			gen_sample(g, 0, t + 2, TFT_STATE_RUNNING, place, 4);
 		}
 	}
 	struct tfh_result *r = gen_judge(g);
@@ -44,10 +47,17 @@ static void test_line(void **state)
 	assert_int_equal(s->kind, TFH_BRANCH_EVALUATE);
 	assert_float_equal(s->wall_s, 8 * 54e-3, 0.03);
 	assert_int_equal(s->n_line, 1);
-	assert_string_equal(s->line[0].function, "metric");
-	assert_int_equal(s->line[0].line, 38);
+	assert_string_equal(s->line[0].function, function);
+	assert_int_equal(s->line[0].line, line);
 	assert_true(s->line[0].share > 0.5 && s->line[0].share <= 1);
 	tfh_result_free(r);
+}
+
+static void test_line(void **state)
+{
+	(void)state;
+	evaluates_at(AT_METRIC, "metric", 38);
+	evaluates_at(AT_SHARED, "evaluate", 44);
 }
 
 /* Four epochs, each with a pause of 300 ms behind it; then the program saves for 500 ms. */
