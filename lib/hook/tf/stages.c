@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/stage_path.h"
 #include "record/process/lock.h"
 
 #define CACHE 64       /* stages in use by a thread; a large pipeline has 30 */
@@ -153,7 +154,7 @@ static void learn(const void *object, const char *text)
 	}
 }
 
-/* Hash of a prefix without the numbers in brackets: all "Interleave[3]::TFRecord" are one place,
+/* Hash of a prefix without the numbers of elements: all "Interleave[3]::TFRecord" are one place,
  * whatever the number. */
 static uint64_t hash_prefix(const char *text, size_t length)
 {
@@ -162,7 +163,7 @@ static uint64_t hash_prefix(const char *text, size_t length)
 
 	for (size_t i = 0; i < length; i++) {
 		if (text[i] == '[')
-			inside = true;
+			inside = !tfh_stage_branches(text, i);
 		else if (text[i] == ']')
 			inside = false;
 		if (!inside)

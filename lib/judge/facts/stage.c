@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stage_path.h"
 #include "base/text.h"
 #include "judge/facts/survey.h"
 
@@ -50,28 +51,13 @@ static size_t number_length(const char *text)
 	return text[0] == '/' && text[1] == '_' ? 2 + strspn(text + 2, "0123456789") : 0;
 }
 
-/* Whether the inputs of a stage are different pipelines, in the order of the program: the number
- * says which. */
-static bool has_branches(const char *path, size_t n)
-{
-	static const char *const types[] = {"Zip", "Concatenate", "DirectedInterleave", "Choose"};
-	size_t from = n;
-
-	while (from && path[from - 1] != ':')
-		from--;
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-		if (n - from >= strlen(types[i]) && tfh_starts_with(path + from, types[i]))
-			return true;
-	return false;
-}
-
 /* Copies the path without the numbers of elements, and without the text after it. */
 static size_t clean_path(const char *text, char *out, size_t cap)
 {
 	size_t n = 0;
 
 	while (*text && *text != '#' && n + 1 < cap) {
-		size_t skip = has_branches(out, n) ? 0 : number_length(text);
+		size_t skip = tfh_stage_branches(out, n) ? 0 : number_length(text);
 		if (!skip)
 			out[n++] = *text++;
 		text += skip;
