@@ -10,6 +10,7 @@
 struct line_share {
 	struct tfh_model_line line;
 	double long_ns, other_ns;
+	uint32_t depth;		  /* of its frame, from 1 at the outermost one */
 	uint64_t samples, others; /* in long steps, in others */
 };
 
@@ -18,18 +19,11 @@ struct slow_lines {
 	double long_ns, other_ns;
 };
 
-/* Adds a sample under the line of the program. */
-static void add(struct slow_lines *x, const struct tfh_facts *facts,
-		const struct tfh_seen_sample *k, bool is_long)
+static void count(struct slow_lines *x, const struct tfh_model_line *at, uint32_t depth, double ns,
+		  bool is_long)
 {
-	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	uint32_t n = tfh_frames_at(facts, k->place, frame);
-	const struct tfh_model_line *at = &frame[n ? tfh_place_lead(frame, n) : 0];
 	struct line_share *l = NULL;
 
-	*(is_long ? &x->long_ns : &x->other_ns) += k->ns;
-	if (!n)
-		return;
 	/* A generator in a line is a function of its own. */
 	for (size_t i = 0; i < x->line.n && !l; i++)
 		if (x->line.v[i].line.line == at->line && !strcmp(x->line.v[i].line.file, at->file))
@@ -42,23 +36,43 @@ static void add(struct slow_lines *x, const struct tfh_facts *facts,
 	}
 	if (strlen(at->function) < strlen(l->line.function))
 		l->line.function = at->function;
-	*(is_long ? &l->long_ns : &l->other_ns) += k->ns;
+	l->depth = depth > l->depth ? depth : l->depth;
+	*(is_long ? &l->long_ns : &l->other_ns) += ns;
 	*(is_long ? &l->samples : &l->others) += 1;
 }
 
-/* The line that has most of the long steps' time, and less than half of that share in others. */
+/* Adds a sample under the line of the program and, if asked for, those that call it. */
+static void add(struct slow_lines *x, const struct tfh_facts *facts,
+		const struct tfh_seen_sample *k, bool is_long, bool callers)
+{
+	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
+	uint32_t n = tfh_frames_at(facts, k->place, frame), at = n ? tfh_place_lead(frame, n) : 0;
+
+	*(is_long ? &x->long_ns : &x->other_ns) += k->ns;
+	for (uint32_t i = at; i < n && (i == at || callers); i++) {
+		bool again = i > at && frame[i].library;
+		for (uint32_t j = at; j < i && !again; j++)
+			again = tfh_same_line(&frame[j], &frame[i]); /* recursion */
+		if (!again)
+			count(x, &frame[i], n - i, k->ns, is_long);
+	}
+}
+
+/* The innermost line that has most of the long steps' time, and less than half of that share in
+ * others: what such a step does besides (it evaluates) may go through lines that all steps run. */
 static void choose(const struct slow_lines *x, struct tfh_slow_found *out)
 {
 	const struct line_share *best = NULL;
 
-	for (size_t i = 0; i < x->line.n; i++)
-		if (!best || x->line.v[i].long_ns > best->long_ns)
-			best = &x->line.v[i];
-	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES)
-		return;
-	double in_long = best->long_ns / x->long_ns,
-	       elsewhere = x->other_ns > 0 ? best->other_ns / x->other_ns : 0;
-	if (in_long <= TFH_VERDICT_MOST_SHARE || 2 * elsewhere > in_long)
+	for (size_t i = 0; i < x->line.n; i++) {
+		const struct line_share *l = &x->line.v[i];
+		double in_long = l->long_ns / x->long_ns,
+		       elsewhere = x->other_ns > 0 ? l->other_ns / x->other_ns : 0;
+		if (l->samples >= TFH_VERDICT_LINE_SAMPLES && in_long > TFH_VERDICT_MOST_SHARE &&
+		    2 * elsewhere <= in_long && (!best || l->depth > best->depth))
+			best = l;
+	}
+	if (!best)
 		return;
 	out->file = best->line.file;
 	out->function = best->line.function;
@@ -78,7 +92,7 @@ void tfh_find_slow_line(const struct tfh_accounts *accounts, const struct tfh_sl
 		while (s < n && r->step[slow[s].index].start_s + r->step[slow[s].index].dur_s <= t)
 			s++;
 		bool is_long = s < n && r->step[slow[s].index].start_s <= t;
-		add(&x, accounts->facts, &k, is_long);
+		add(&x, accounts->facts, &k, is_long, true);
 	}
 	if (x.long_ns > 0)
 		choose(&x, &r->found.slow);
@@ -122,7 +136,7 @@ void tfh_find_changed_line(const struct tfh_accounts *accounts, const struct tfh
 	while (tfh_next_judged_sample(accounts, &at, &k)) {
 		bool is_long = is_in(r, slower, k.t);
 		if (is_long || is_in(r, other, k.t))
-			add(&x, accounts->facts, &k, is_long);
+			add(&x, accounts->facts, &k, is_long, false);
 	}
 	for (size_t i = 0; i < x.line.n; i++)
 		if (!best || longer(&x.line.v[i], n, m) > longer(best, n, m))

@@ -1,17 +1,20 @@
 /*
  * A few steps that take much longer than the others, now and then, and cost a fifth of the time are found, with the line of the
- * program that only they spend their time at. Many such steps, or ones that cost little, are not; long steps in which the thread is
- * where it always is have no line.
+ * program that only they spend their time at, or that only in them calls what all steps run. Many such steps, or ones that cost little,
+ * are not; long steps in which the thread is where it always is have no line.
  */
 #include "../analyze_gen.h"
 
-enum { STEPS = 400, AT_STEP = 1, AT_COPY, AT_ALARM };
+enum { STEPS = 400, AT_STEP = 1, AT_COPY, AT_ALARM, AT_EVALUATION };
 
 static const gen_stack stacks[] = {
 	[AT_STEP] = {{"/job/train.py", "<module>", 20, false}},
 	[AT_COPY] = {{"/job/train.py", "<module>", 21, false}},
 	[AT_ALARM] = {{"/job/train.py", "on_alarm", 11, false},
 		      {"/job/train.py", "<module>", 20, false}},
+	[AT_EVALUATION] = {{"/job/train.py", "<module>", 20, false},
+			   {"/job/train.py", "evaluate", 31, false},
+			   {"/job/train.py", "main", 40, false}},
 };
 
 /* What follows the own code of a step: a copy, a launch and a wait, of 2 ms. */
@@ -61,6 +64,16 @@ static void test_few(void **state)
 	assert_string_equal(r->found.slow.function, "on_alarm");
 	assert_int_equal(r->found.slow.line, 11);
 	assert_non_null(gen_remark(r, "steps take 40.0 ms longer than the others (host), "));
+	tfh_result_free(r);
+}
+
+static void test_shared(void **state)
+{
+	(void)state;
+	struct tfh_result *r = judge(40, 40, AT_EVALUATION);
+
+	assert_string_equal(r->found.slow.function, "evaluate");
+	assert_int_equal(r->found.slow.line, 31);
 	tfh_result_free(r);
 }
 
@@ -114,6 +127,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_few), cmocka_unit_test(test_grows),
 					   cmocka_unit_test(test_where_always),
+					   cmocka_unit_test(test_shared),
 					   cmocka_unit_test(test_others)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
