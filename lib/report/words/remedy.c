@@ -482,6 +482,15 @@ static const struct tfh_transfer *values_read(const struct tfh_result *r)
 	return NULL;
 }
 
+/* Whether the library's file that makes the launches makes these copies, too: of arguments that are
+ * arrays of the host, as numba and PyCUDA accept them. */
+static bool is_of_launches(const struct tfh_result *r, const struct tfh_transfer *t)
+{
+	const char *file = r->found.line.callee_file;
+
+	return file && strstr(t->where, tfh_short_file(file));
+}
+
 const char *tfh_launch_advice(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -495,6 +504,12 @@ const char *tfh_launch_advice(struct tfh_wording *w)
 					   "steps_per_execution)"
 					 : "run the step in one tf.function (Keras: "
 					   "run_eagerly=False)";
+	if (read && is_of_launches(r, read))
+		return tfh_phrase(w,
+				  "pass arrays of the device (numba: cuda.to_device(), PyCUDA: "
+				  "gpuarray), and fetch results once: these launches copy their "
+				  "arguments there and back, %.0f a step",
+				  read->calls_per_step);
 	if (read)
 		return tfh_phrase(w,
 				  "read values (.item(), .numpy()) less often: a step reads %.0f, "

@@ -4,20 +4,26 @@
 #include "report_job.h"
 
 /* The advice for a launch-bound step fits the job: PyTorch's has a compiler, a compiled one has used it, and a step that reads
- * values back cannot be queued ahead. Where the kernels are in captured graphs, it is about what is not in them. */
+ * values back cannot be queued ahead, unless the launches themselves do that, for arrays of the host. Where the kernels are in
+ * captured graphs, it is about what is not in them. */
 static void test_launch_advice(void **state)
 {
 	(void)state;
 	struct words w;
-	struct tfh_transfer t = {.fn = "cuMemcpyDtoHAsync_v2", .dir = TFH_DIR_D2H};
+	struct tfh_transfer t = {.fn = "cuMemcpyDtoHAsync_v2",
+				 .dir = TFH_DIR_D2H,
+				 .where = "sim.py:74 main > numba/cuda/dispatcher.py:543 __call__"};
 
-	for (int k = 0; k < 6; k++) {
+	for (int k = 0; k < 7; k++) {
 		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
-		w.r.found.torch = k > 0;
+		w.r.found.torch = k > 0 && k < 6;
 		w.r.found.replays = k == 5;
 		w.r.transfers = &t;
 		w.r.n_transfers = 1;
-		t.calls_per_step = k == 3 ? 40 : 1;
+		t.calls_per_step = k == 3 || k == 6 ? 40 : 1;
+		if (k == 6)
+			w.r.found.line.callee_file =
+				"/v/lib/python3.11/site-packages/numba/cuda/dispatcher.py";
 		t.bytes_per_step = 4 * t.calls_per_step;
 		if (k == 2)
 			w.kernel[1].name = "triton_poi_fused_relu_0";
@@ -29,6 +35,8 @@ static void test_launch_advice(void **state)
 		assert_true((strstr(todo, "it is compiled: ") != NULL) == (k == 2));
 		assert_true((strstr(todo, ".item()") && strstr(todo, "a step reads 40")) ==
 			    (k == 3));
+		assert_true((strstr(todo, "cuda.to_device()") && strstr(todo, "back, 40 a step")) ==
+			    (k == 6));
 		assert_true((strstr(todo, "capture it, too") != NULL) == (k == 5));
 		assert_true((strstr(w.said.text, "captured graphs") != NULL) == (k == 5));
 		assert_null(strstr(todo, "tf."));
