@@ -25,7 +25,9 @@ struct start_part {
 	const struct tfh_accounts *accounts;
 	struct tfh_seen_start *out;
 	int64_t t0, t1;
-	uint32_t outer; /* if not 0: the line is that of the program's so many-th frame */
+	/* Depth of the program's frame whose line is told, from 1 at its outermost one; 0: its
+	 * innermost one. */
+	uint32_t depth;
 	const struct tfh_seen_node *steps; /* lines of the steps */
 	uint32_t n_steps;
 	TFH_VEC(struct start_lead) lead;
@@ -95,7 +97,7 @@ static uint32_t outer_lead(const struct tfh_model_line *frame, uint32_t n, uint3
 static uint32_t lead_of(const struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
 			enum tfh_role role)
 {
-	uint32_t lead = outer_lead(frame, n, p->outer);
+	uint32_t lead = outer_lead(frame, n, p->depth);
 
 	if (role == TFH_ROLE_NONE || !tfh_runs_through(p->accounts, &frame[lead]))
 		return lead;
@@ -246,15 +248,15 @@ static void keep_lines(struct start_part *p)
 	}
 }
 
-/* Adds all samples of the part. outer: see struct start_part. */
-static int look(struct start_part *p, const struct tfh_start *s, uint32_t outer)
+/* Finds the part's lines, of frames of that depth. */
+static int look(struct start_part *p, const struct tfh_start *s, uint32_t depth)
 {
 	struct tfh_seen_start *out = p->out;
 	int rc = 0;
 
 	*out = (struct tfh_seen_start){
 		.kind = out->kind, .wall_s = out->wall_s, .why = s ? s->why : NULL};
-	p->outer = outer;
+	p->depth = depth;
 	p->lead.n = 0;
 	if (s)
 		rc = add_outside(p, s);
@@ -288,15 +290,29 @@ static bool has_line(const struct start_part *p)
  * them. Finds the innermost one with most of the time. */
 static int look_at_callers(struct start_part *p, const struct tfh_start *s)
 {
-	uint32_t outer = 0;
+	uint32_t depth = 0;
 	int rc = 0;
 
 	if (!p->out->n_line || has_line(p))
 		return 0;
 	do
-		rc = look(p, s, ++outer);
-	while (!rc && outer < TFH_VERDICT_FRAMES && has_line(p));
-	return rc ? rc : look(p, s, outer - 1);
+		rc = look(p, s, ++depth);
+	while (!rc && depth < TFH_VERDICT_FRAMES && has_line(p));
+	return rc ? rc : look(p, s, depth - 1);
+}
+
+static int find_lines(struct start_part *p, const struct tfh_start *s,
+		      const struct tfh_part_of_run *part)
+{
+	if (p->t1 <= p->t0)
+		return 0;
+	p->out->kind = part->kind;
+	p->out->wall_s = part->wall_s;
+	int rc = look(p, s, 0);
+	if (!rc && part->kind != TFH_BRANCH_BEFORE && part->kind != TFH_BRANCH_STARTUP)
+		rc = look_at_callers(p, s);
+	free(p->lead.v);
+	return rc;
 }
 
 /* All evaluations together are a part, too, which was not sampled from outside. */
@@ -314,15 +330,7 @@ static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_
 			       .t0 = (int64_t)(part->begin_s * 1e9),
 			       .t1 = (int64_t)((part->begin_s + part->wall_s) * 1e9)};
 
-	if (p.t1 <= p.t0)
-		return 0;
-	out->kind = part->kind;
-	out->wall_s = part->wall_s;
-	int rc = look(&p, s, 0);
-	if (!rc && part->kind != TFH_BRANCH_BEFORE && part->kind != TFH_BRANCH_STARTUP)
-		rc = look_at_callers(&p, s);
-	free(p.lead.v);
-	return rc;
+	return find_lines(&p, s, part);
 }
 
 int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result *r)
@@ -338,14 +346,8 @@ int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result
 			.out = &r->found.start[start ? TFH_SEEN_STARTUP : TFH_SEEN_AFTER],
 			.t0 = born + (int64_t)(part->begin_s * 1e9),
 			.t1 = born + (int64_t)((part->begin_s + part->wall_s) * 1e9)};
-		if ((!start && part->kind != TFH_BRANCH_AFTER) || p.t1 <= p.t0)
-			continue;
-		p.out->kind = part->kind;
-		p.out->wall_s = part->wall_s;
-		rc = look(&p, s, 0);
-		if (!rc && !start)
-			rc = look_at_callers(&p, s);
-		free(p.lead.v);
+		if (start || part->kind == TFH_BRANCH_AFTER)
+			rc = find_lines(&p, s, part);
 	}
 	return rc;
 }

@@ -137,6 +137,22 @@ static void choose(struct workers *w)
 	tfh_line_sum_keep(&best, w->about_ns, w->about, w->out);
 }
 
+/* Their line becomes the verdict's: it has its share of `s` seconds of a step. */
+static void put_line(const struct workers *w, double s, double of_s, struct tfh_result *r)
+{
+	const struct tfh_seen_workers *k = &r->found.workers;
+	struct tfh_seen_line *out = &r->found.line;
+
+	out->file = k->line.file;
+	out->function = k->line.function;
+	out->line = k->line.line;
+	out->samples = w->about;
+	out->callee = NULL;
+	out->of_s = of_s;
+	out->s_per_step = k->line.share * s;
+	out->off_s = k->line.off * s;
+}
+
 /* If only workers make batches, their slowest line decides when a batch arrives, and becomes the
  * verdict's place. So does the line of the threads that hold the GIL where the main thread waits
  * for it: any line of that one may be the next to wait. And so does that of the functions that a
@@ -144,25 +160,18 @@ static void choose(struct workers *w)
 static void place_of_verdict(const struct workers *w, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
-	struct tfh_seen_line *out = &r->found.line;
 	enum tfh_cause cause = r->verdict.cause;
 
 	bool held = cause == TFH_CAUSE_HOST_GIL ||
 		    (cause == TFH_CAUSE_HOST_CALLBACK && w->accounts->facts->calls_back);
 	bool any = w->threads && (held || w->accounts->facts->lock_feeds);
-	if ((out->file && !any) || !k->line.file || cause == TFH_CAUSE_NONE ||
+	if ((r->found.line.file && !any) || !k->line.file || cause == TFH_CAUSE_NONE ||
 	    (tfh_cause_part(cause) != TFH_PART_INPUT && !held))
 		return;
-	out->file = k->line.file;
-	out->function = k->line.function;
-	out->line = k->line.line;
-	out->samples = w->about;
-	out->callee = NULL;
-	out->of_s = w->kind == TFH_SEGMENT_NONE
-			    ? r->found.cause_s[cause]
-			    : r->verdict.share * r->recurs_s / (double)r->steps.total;
-	out->s_per_step = k->line.share * out->of_s;
-	out->off_s = k->line.off * out->of_s;
+	double of_s = w->kind == TFH_SEGMENT_NONE
+			      ? r->found.cause_s[cause]
+			      : r->verdict.share * r->recurs_s / (double)r->steps.total;
+	put_line(w, of_s, of_s, r);
 }
 
 /* Seconds of a step in which Python functions of TensorFlow's graphs ran, but not in its pipeline,
@@ -187,14 +196,7 @@ static void place_in_graph(const struct workers *w, struct tfh_result *r)
 	if (r->verdict.cause != TFH_CAUSE_COMPUTE_CPU || r->lead || r->found.line.file ||
 	    !k->line.file || s < (1 - TFH_ACCOUNT_COMPUTE_SHARE) * computing)
 		return;
-	s = fmin(s, computing);
-	r->found.line = (struct tfh_seen_line){.file = k->line.file,
-					       .function = k->line.function,
-					       .line = k->line.line,
-					       .samples = w->about,
-					       .of_s = computing,
-					       .s_per_step = k->line.share * s,
-					       .off_s = k->line.off * s};
+	put_line(w, fmin(s, computing), computing, r);
 	tfh_not_high(&r->verdict);
 	tfh_not_high(&r->steady);
 }

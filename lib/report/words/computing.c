@@ -87,18 +87,19 @@ static void advise_optimizer(struct tfh_wording *w)
 		   TFH_REMOVE_NONE);
 }
 
-/* Python that the step's graph calls, whose line is the verdict's. */
+/* Python that the step's graph calls, whose line is the verdict's: without all of it. */
 static void advise_python(struct tfh_wording *w)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;
-	double s = fmin(tfh_called_python_s(k), w->r->breakdown[TFH_PART_COMPUTE].s_per_step),
-	       step = tfh_step_s(w->r);
+	const struct tfh_seen_line *l = &w->r->found.line;
+	double s = l->s_per_step / k->line.share, step = tfh_step_s(w->r);
 	const struct tfh_whatif gain = {.step_s = NAN,
 					.ceiling_speedup = step / (step - s),
 					.saved_s = s * (double)w->r->steps.total};
 
-	if (w->r->lead || !(s > 0) || !k->line.file || w->r->found.line.file != k->line.file ||
-	    w->r->found.line.line != k->line.line)
+	if (w->r->lead || !(s > 0 && s < step) || !l->file || !k->line.file ||
+	    l->line != k->line.line || strcmp(l->file, k->line.file) != 0 ||
+	    !(tfh_called_python_s(k) > 0))
 		return;
 	tfh_advise_gain(w, "the step's graph calls functions of Python",
 			tfh_phrase(w, "they run for %s of %s per step", tfh_phrase_time(w, s),

@@ -281,7 +281,9 @@ static size_t besides_steps(const struct tfh_result *r, struct next *next)
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 	size_t n = 0;
 
-	for (size_t i = 0; i < BESIDES && tfh_run_tells(r) && r->steps.count; i++) {
+	if (!tfh_run_tells(r) || !r->steps.count)
+		return 0;
+	for (size_t i = 0; i < BESIDES; i++) {
 		double s = besides_lead(r, besides[i].kind);
 		/* a job that failed saves nothing: what follows is its end */
 		if (besides[i].kind == TFH_BRANCH_AFTER && (r->end_code || r->end != TFH_END_EXIT))

@@ -211,8 +211,8 @@ void tfh_note_priced(struct tfh_wording *w)
 	}
 }
 
-/* Setting any of glibc's variables ends its own adaptation of what it maps apart (mallopt(3)), so
- * that nothing may be mapped apart then. */
+/* Setting any of these variables disables glibc's dynamic mmap threshold (mallopt(3)), so mmap has
+ * to be disabled, too. */
 void tfh_note_faults(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
