@@ -1,11 +1,42 @@
 #include "cli/start_others.h"
 
+#include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/proc.h"
+#include "model/start.h"
 #include "sampling/moments.h"
 #include "sampling/waiting.h"
 
 #define THREADS 64u
+
+/* CPU time of a process without its main thread's; -1: not known. */
+static int64_t others_cpu_ns(int32_t pid)
+{
+	char path[64], text[64];
+	clockid_t clock;
+	struct timespec all;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, pid);
+	tfh_read_small(path, text, sizeof(text));
+	if (!*text || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &all))
+		return -1;
+	return (int64_t)all.tv_sec * 1000000000 + all.tv_nsec - (int64_t)strtoll(text, NULL, 10);
+}
+
+uint8_t tfh_others_ran(struct tfh_others_cpu *last, int32_t pid)
+{
+	const struct tfh_others_cpu now = {tfh_clock_ns(CLOCK_MONOTONIC), others_cpu_ns(pid)};
+	int64_t since = now.at_ns - last->at_ns, ran = now.used_ns - last->used_ns;
+	bool known = last->at_ns && now.used_ns >= 0 && last->used_ns >= 0 && since > 0 && ran > 0;
+
+	*last = now;
+	if (!known)
+		return 0;
+	return ran < since ? (uint8_t)(TFH_START_WHOLE_CPU * ran / since) : TFH_START_WHOLE_CPU;
+}
 
 static bool state_of(int32_t pid, uint32_t tid, struct tfh_waiting *out)
 {

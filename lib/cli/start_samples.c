@@ -48,9 +48,9 @@ extern char **environ;
 struct start_process {
 	int32_t pid;
 	int fd; /* shows what the main thread waits for; -1: not sampled (any more) */
-	int64_t looked_ns, others_ns; /* the last look, and the CPU time of other threads then */
-	uint64_t start;		      /* field 22 of /proc/PID/stat */
-	dev_t device;		      /* of the program, to detect an exec */
+	struct tfh_others_cpu others;
+	uint64_t start; /* field 22 of /proc/PID/stat */
+	dev_t device;	/* of the program, to detect an exec */
 	ino_t inode;
 	bool python, refused; /* its interpreter is known; it has none that can be read */
 	bool records, ended;
@@ -69,7 +69,7 @@ struct start_sample {
 	uint64_t us;
 	uint32_t process, place, weight_us;
 	uint8_t state, gil; /* enum tft_state, enum tft_gil */
-	uint8_t others;	    /* CPU time of other threads since the last look, ninths of a CPU */
+	uint8_t others;	    /* tfh_others_ran() */
 	struct tfh_sample_loops loops;
 };
 
@@ -167,7 +167,7 @@ static void follow_exec(struct start_process *p)
 	p->python = p->refused = false;
 	p->types = (struct tfh_py_types){0};
 	p->counters = (struct tfh_py_counters){.n = 0};
-	p->looked_ns = 0;
+	p->others = (struct tfh_others_cpu){0};
 	p->search_ns = 0;
 	p->wait_ns = SEARCH_NS;
 	p->why[0] = '\0';
@@ -334,33 +334,6 @@ static uint8_t state_of(const struct start_process *p, const struct tfh_waiting 
 	return gil ? TFT_STATE_GIL : (uint8_t)seen->state;
 }
 
-/* CPU time of a process without its main thread's; -1: not known. */
-static int64_t others_cpu_ns(int32_t pid)
-{
-	char path[64], text[64];
-	clockid_t clock;
-	struct timespec all;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", pid, pid);
-	tfh_read_small(path, text, sizeof(text));
-	if (!*text || clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &all))
-		return -1;
-	return (int64_t)all.tv_sec * 1000000000 + all.tv_nsec - (int64_t)strtoll(text, NULL, 10);
-}
-
-/* Threads of native code have no frames, but the CPU time that they use shows whether the main
- * thread waits for their work. More than one CPU counts as one: only whether they work matters. */
-static uint8_t others_since(struct start_process *p)
-{
-	int64_t now = now_ns(), used = others_cpu_ns(p->pid);
-	int64_t since = now - p->looked_ns, ran = used - p->others_ns;
-	bool known = p->looked_ns && used >= 0 && p->others_ns >= 0 && since > 0 && ran > 0;
-
-	p->looked_ns = now;
-	p->others_ns = used;
-	return !known ? 0 : ran < since ? (uint8_t)(9 * ran / since) : 9;
-}
-
 /* How often a process is sampled, relative to others. */
 static uint32_t turns_of(const struct start_process *p)
 {
@@ -390,7 +363,7 @@ static void look_at(struct tfh_start_samples *s, struct start_process *p, double
 	sample.weight_us = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
 	p->idle = seen.state == TFT_STATE_RUNNING ? 0 : p->idle + 1;
 	sample.state = state_of(p, &seen);
-	sample.others = others_since(p);
+	sample.others = tfh_others_ran(&p->others, p->pid);
 	s->sample[s->n++] = sample;
 	p->placed += sample.place != 0;
 	p->placed_us += sample.place ? sample.weight_us : 0;

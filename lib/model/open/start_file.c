@@ -128,7 +128,7 @@ static int read_samples(struct start_reading *r, const char *object, struct tfh_
 	}
 	read_digits(tfh_facts_value(object, "gil"), '2', sample,
 		    offsetof(struct tfh_start_sample, gil), i);
-	read_digits(tfh_facts_value(object, "others_ran"), '9', sample,
+	read_digits(tfh_facts_value(object, "others_ran"), '0' + TFH_START_WHOLE_CPU, sample,
 		    offsetof(struct tfh_start_sample, others), i);
 	proc->start.sample = sample;
 	proc->start.n = i;
