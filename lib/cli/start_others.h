@@ -1,6 +1,7 @@
 /*
- * What a process' other threads do: their CPU time, and samples of its Python threads, taken while its main thread waits: which of them was
- * at work, and where. They are part of start.json (format/FORMAT.md, 5).
+ * What a process' other threads do: their CPU time, and samples of its Python threads, taken while
+ * its main thread waits: which of them was at work, and where. They are part of start.json
+ * (format/FORMAT.md, 5).
  */
 #ifndef TFH_CLI_START_OTHERS_H
 #define TFH_CLI_START_OTHERS_H
@@ -27,8 +28,8 @@ struct tfh_others_cpu {
 	int64_t at_ns, used_ns;
 };
 /* How much of a CPU the threads other than the main one used since the last call: 0 to
- * TFH_START_WHOLE_CPU, which is also more than one CPU; 0 also if it is not known. Threads of native
- * code have no frames; this shows whether they work while the main thread waits. */
+ * TFH_START_WHOLE_CPU, which also stands for more than one CPU; 0 if it is not known. Threads of
+ * native code have no frames; this shows whether they work while the main thread waits. */
 uint8_t tfh_others_ran(struct tfh_others_cpu *last, int32_t pid);
 
 /* Samples one of the other threads, chosen at random, of process `pid` with the interpreter `py`.

@@ -61,4 +61,16 @@ static inline const struct tfh_whatif *no_input(const struct tfh_result *r)
 	return NULL;
 }
 
+/* So many batches of an iterator of its own. Returns when it has no further one. */
+static inline double evaluate(struct gen *g, double t, uint32_t iterator, int batches, double ms)
+{
+	for (int i = 0; i < batches; i++, t += ms) {
+		gen_get(g, 0, iterator, EVAL_ROOT, t, t + 0.1);
+		gen_exec(g, OP_GET, t, t + 0.1);
+		gen_exec(g, OP_TEST, t + 0.11, t + ms);
+	}
+	gen_get(g, 0, iterator, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
+	return t;
+}
+
 #endif

@@ -4,18 +4,6 @@
 #include "judge/chain.h"
 #include "../tf_loops.h"
 
-/* So many batches of an iterator of its own. Returns when it has no further one. */
-static double evaluate(struct gen *g, double t, uint32_t iterator, int batches, double ms)
-{
-	for (int i = 0; i < batches; i++, t += ms) {
-		gen_get(g, 0, iterator, EVAL_ROOT, t, t + 0.1);
-		gen_exec(g, OP_GET, t, t + 0.1);
-		gen_exec(g, OP_TEST, t + 0.11, t + ms);
-	}
-	gen_get(g, 0, iterator, EVAL_ROOT, t, t + 0.02)->flags = TFT_F_OPTIONAL;
-	return t;
-}
-
 /* Four models trained one after the other, each through a function of its own, and an evaluation of
  * so many batches behind each: all of their steps are training, and those of the evaluations none. A function that runs
  * once behind each loop but the first, and takes longer than all of its steps, is not what the batches go to.
@@ -101,28 +89,6 @@ static void test_longer_evaluation(void **state)
 	longer_evaluation("__inference_one_step_12", "__inference_evaluate_34");
 	longer_evaluation("__inference_multi_step_on_iterator_12",
 			  "__inference_one_step_on_data_distributed_34");
-}
-
-/* After every step a new iterator of four batches is predicted: no step has a closing batch, but they are judged. */
-static void test_predicts_each_step(void **state)
-{
-	(void)state;
-	struct gen *g = tf();
-	double t = 100;
-
-	for (uint32_t step = 0; step < 40; step++) {
-		gen_get(g, 0, 1, ROOT, t, t + 6);
-		gen_exec(g, OP_GET, t, t + 6);
-		gen_exec(g, OP_TRAIN, t + 6.01, t + 10);
-		t += 12;
-		t = evaluate(g, t, 10 + step, 4, 3);
-		t += 1;
-	}
-	struct tfh_result *r = gen_judge(g);
-	assert_int_equal(r->steps.total, 40);
-	assert_true(r->steps.count >= 36);
-	gen_expect(r, TFH_CLASS_INPUT_BOUND, TFH_CAUSE_INPUT_UNKNOWN);
-	tfh_result_free(r);
 }
 
 /* A callback of 30 ms after each step of 5 ms: without it the step's function, which finds its data in the caches then, may be faster;
@@ -488,55 +454,6 @@ static void test_devices(void **state)
 	tfh_result_free(r);
 }
 
-/* A callback of Keras predicts in each step, through an iterator of its own: these are steps, neither evaluations nor predictions. */
-static void test_predicts_in_steps(void **state)
-{
-	(void)state;
-	struct gen *g = tf();
-	double t = 100, steps = 0;
-
-	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_one_step_on_iterator_10";
-	g->name[TFT_NAME_OP][OP_TEST] = "__inference_one_step_on_data_distributed_20";
-	for (int i = 0; i < 60; i++, t += 20) {
-		gen_get(g, 0, 1, ROOT, t, t + 0.1);
-		gen_exec(g, OP_GET, t, t + 0.1);
-		gen_exec(g, OP_TRAIN, t + 0.2, t + 9);
-		gen_get(g, 0, 2, EVAL_ROOT, t + 10, t + 10.1);
-		gen_exec(g, OP_GET, t + 10, t + 10.1);
-		gen_exec(g, OP_TEST, t + 10.2, t + 19);
-	}
-	struct tfh_result *r = gen_judge(g);
-	assert_int_equal(r->steps.total, 60);
-	for (uint32_t i = 1; i < r->n_tree; i++) {
-		assert_int_not_equal(r->tree[i].kind, TFH_BRANCH_EVALUATE);
-		assert_int_not_equal(r->tree[i].kind, TFH_BRANCH_PREDICT);
-		steps += r->tree[i].kind == TFH_BRANCH_STEP ? r->tree[i].wall_s : 0;
-	}
-	assert_true(steps > 1);
-	tfh_result_free(r);
-}
-
-/* Each step calls predict(), which makes a pipeline of its own. One size of batch has a function of its own: it does not train. */
-static void test_predicts_only(void **state)
-{
-	(void)state;
-	struct gen *g = tf();
-	double t = 100;
-
-	g->name[TFT_NAME_OP][OP_TRAIN] = "__inference_one_step_on_data_distributed_10";
-	g->name[TFT_NAME_OP][OP_TEST] = "__inference_one_step_on_data_distributed_20";
-	for (uint32_t i = 0; i < 120; i++, t += 20) {
-		gen_get(g, 0, 1 + i, ROOT, t, t + 0.1);
-		gen_exec(g, OP_GET, t, t + 0.1);
-		gen_exec(g, i % 12 ? OP_TEST : OP_TRAIN, t + 0.2, t + 2);
-		gen_get(g, 0, 1 + i, ROOT, t + 3, t + 3.1)->flags = TFT_F_OPTIONAL;
-	}
-	struct tfh_result *r = gen_judge(g);
-	assert_int_equal(r->steps.total, 120);
-	assert_int_equal(r->lead, 0);
-	tfh_result_free(r);
-}
-
 /* JAX queues its work, and every tenth step waits for all of it: nothing would be saved by doing that less often, as it would be by
  * evaluating less often where the other steps compute. */
 static void test_queued(void **state)
@@ -591,8 +508,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sweep),
 		cmocka_unit_test(test_devices),
-		cmocka_unit_test(test_predicts_in_steps),
-		cmocka_unit_test(test_predicts_only),
 		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_build),
 		cmocka_unit_test(test_summary),
@@ -600,7 +515,6 @@ int main(void)
 		cmocka_unit_test(test_epochs_and_eval),
 		cmocka_unit_test(test_sanity_check),
 		cmocka_unit_test(test_longer_evaluation),
-		cmocka_unit_test(test_predicts_each_step),
 		cmocka_unit_test(test_computes_between),
 		cmocka_unit_test(test_pause_cools),
 		cmocka_unit_test(test_checkpoint),
