@@ -394,7 +394,7 @@ static void say_how_to_mark(struct tfh_wording *w)
 		w,
 		tfh_phrase(
 			w,
-			"if it has steps, mark them for times and gains per step: with tfhook.step_scope() around the body of %s",
+			"for times and gains per step, if it has steps: mark them with tfhook.step_scope() around the body of %s",
 			where),
 		"no call was recorded", "", TFH_REMOVE_NONE);
 }
