@@ -424,6 +424,8 @@ void tfh_explain_sampled(struct tfh_wording *w)
 				tfh_phrase_time(w, s->start_s),
 				s->compiles_first ? ", compiling at the start" : "",
 				s->loop.file ? ", what is before and after the steps" : ""));
+	if (s->loop.file)
+		tfh_note_start(w);
 	if (s->why)
 		tfh_remark(w, tfh_phrase(w, "no lines of Python were seen: %s", s->why));
 	if (s->loop.file)

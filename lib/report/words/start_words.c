@@ -233,15 +233,22 @@ static const struct tfh_start_line *importer(const struct tfh_result *r)
 	return most;
 }
 
-void tfh_advise_imports(struct tfh_wording *w)
+/* Seconds of imports, if the time before the steps is so much of the run that these are advice. */
+static double imports_to_advise(const struct tfh_result *r)
 {
-	const struct tfh_result *r = w->r;
-	const struct tfh_start_line *l = importer(r);
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 	double start = tfh_spent(r, TFH_BRANCH_BEFORE) + tfh_spent(r, TFH_BRANCH_STARTUP);
 	double s = tfh_imports_s(r, TFH_BRANCH_BEFORE) + tfh_imports_s(r, TFH_BRANCH_STARTUP);
 
-	if (!l || start < TFH_REPORT_RUN_PART * wall || s < TFH_REPORT_OTHER_SHARE * wall)
+	return start < TFH_REPORT_RUN_PART * wall || s < TFH_REPORT_OTHER_SHARE * wall ? 0 : s;
+}
+
+void tfh_advise_imports(struct tfh_wording *w)
+{
+	const struct tfh_start_line *l = importer(w->r);
+	double s = imports_to_advise(w->r);
+
+	if (!l || !(s > 0))
 		return;
 	const char *most =
 		*l->imports ? tfh_phrase(w, ", mostly %s", module_of(w, l->imports)) : "";
@@ -251,6 +258,26 @@ void tfh_advise_imports(struct tfh_wording *w)
 		"import only what is used, and where it is used: python -X importtime shows what "
 		"takes long",
 		TFH_REMOVE_NONE);
+}
+
+/* Whether a note tells what a whole run imports: it has mostly done something else than its steps,
+ * and has no advice about imports. */
+static bool notes_imports(const struct tfh_result *r, enum tfh_branch kind, double wall)
+{
+	double steps = tfh_spent(r, TFH_BRANCH_TRAIN) + tfh_spent(r, TFH_BRANCH_STEP);
+
+	return steps < TFH_REPORT_RUN_PART * wall &&
+	       tfh_imports_s(r, kind) >= TFH_REPORT_OTHER_SHARE * wall &&
+	       !(imports_to_advise(r) > 0);
+}
+
+/* What was seen in a part of the run, as far as advice does not say it: that about a whole run has
+ * the lines of its parts. */
+static const char *untold(struct tfh_wording *w, const struct tfh_seen_start *s, double wall)
+{
+	if (w->r->end != TFH_END_EXIT || !w->r->steps.count)
+		return seen(w, s, false, 1);
+	return notes_imports(w->r, s->kind, wall) ? lines(w, s, false, 1) : "";
 }
 
 void tfh_note_start(struct tfh_wording *w)
@@ -264,8 +291,7 @@ void tfh_note_start(struct tfh_wording *w)
 			continue;
 		part = s->kind == TFH_BRANCH_BEFORE ? tfh_outside(w->r, s->kind)
 						    : tfh_branch_words(s->kind);
-		/* advice about a whole run says it, too */
-		what = w->r->end == TFH_END_EXIT && w->r->steps.count ? "" : seen(w, s, false, 1);
+		what = untold(w, s, wall);
 		if (*what)
 			what = tfh_phrase(w, "%s (%s): %s", part, tfh_phrase_time(w, s->wall_s),
 					  what);

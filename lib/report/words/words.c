@@ -362,12 +362,12 @@ void tfh_wording_make(struct tfh_wording *w, const struct tfh_result *r)
 					tfh_phrase_time(w, r->jitter_s)));
 	tfh_note_steps(w);
 	tfh_note_run(w);
-	tfh_note_start(w);
 	explain_straggler(w);
 	const char *devices = tfh_devices_line(w);
 	if (devices)
 		tfh_evidence(w, TFH_TELLS_DEVICES, devices);
 	tfh_advise_rest(w);
 	tfh_explain_lead(w);
+	tfh_note_start(w);
 	explain_no_line(w);
 }

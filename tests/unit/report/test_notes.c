@@ -422,16 +422,72 @@ static void test_updates(void **state)
 	}
 }
 
+/* What a run imports is a note if it ended by itself, mostly did something else than its steps, and advice does not tell it; of one
+ * that was killed it is a note with any other line, also if only samples show its steps. */
+static void test_before_steps(void **state)
+{
+	static const struct {
+		double before, steps; /* of 10 s */
+		const char *imports;
+		enum tfh_end end;
+		bool told;
+	} row[] = {{4, 4, "/v/torch/__init__.py", TFH_END_EXIT, true},
+		   {4, 6, "/v/torch/__init__.py", TFH_END_EXIT, false},
+		   {6, 4, "/v/torch/__init__.py", TFH_END_EXIT, false}, /* has advice */
+		   {4, 4, NULL, TFH_END_EXIT, false},			/* has advice */
+		   {4, 6, NULL, TFH_END_SIGNAL, true}};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(row) / sizeof(row[0]); i++) {
+		size_t k = i / 2;
+		struct tfh_part_of_run tree[] = {
+			{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+			{.kind = TFH_BRANCH_STARTUP, .wall_s = row[k].before},
+			{.kind = TFH_BRANCH_STEP, .wall_s = row[k].steps}};
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.verdict = w.r.steady;
+		w.r.end = row[k].end;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.found.start[TFH_SEEN_STARTUP] = (struct tfh_seen_start){
+			.kind = TFH_BRANCH_STARTUP,
+			.wall_s = row[k].before,
+			.samples = 100,
+			.n_line = 1,
+			.line = {{"train.py", "main", 2, row[k].imports, 0.9, 90}}};
+		if (i % 2)
+			w.r.found.sampled =
+				(struct tfh_sampled){.samples = 400,
+						     .function = "",
+						     .loop = {.file = "train.py", .function = "f"}};
+		tfh_wording_make(&w.said, &w.r);
+		bool told = false;
+		for (uint32_t n = 0; n < w.said.n_remark; n++)
+			told |= !strncmp(w.said.remark[n], "start-up (", 10);
+		assert_int_equal(told, row[k].told);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_supply),		cmocka_unit_test(test_updates),
-		cmocka_unit_test(test_first_notes),	cmocka_unit_test(test_busy_machine),
-		cmocka_unit_test(test_busy_told),	cmocka_unit_test(test_whole_function),
-		cmocka_unit_test(test_stalls),		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_long_evaluation), cmocka_unit_test(test_loader_between),
-		cmocka_unit_test(test_evaluation),	cmocka_unit_test(test_compiled_again),
-		cmocka_unit_test(test_accumulates),	cmocka_unit_test(test_line_of_checkpoints),
+		cmocka_unit_test(test_before_steps),
+		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_busy_told),
+		cmocka_unit_test(test_whole_function),
+		cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_compiled_again),
+		cmocka_unit_test(test_accumulates),
+		cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
