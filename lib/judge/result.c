@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "judge/facts/place_role.h"
 #include "judge/result_make.h"
 #include "model/big.h"
 
@@ -60,8 +61,7 @@ double tfh_called_python_s(const struct tfh_seen_workers *k)
 	double s = 0;
 
 	for (uint32_t i = 0; k->threads && i < k->n_node; i++)
-		if (k->node[i].parent == i &&
-		    strstr(k->node[i].file, "/tensorflow/python/ops/script_ops.py"))
+		if (k->node[i].parent == i && tfh_in_script_ops(k->node[i].file))
 			s += k->node[i].s_per_step;
 	return s;
 }

@@ -121,16 +121,10 @@ bool tfh_maker_at(const struct tfh_facts *facts, const struct tfh_child_sample *
 	return true;
 }
 
-/* TensorFlow calls Python functions of pipelines and graphs from a function in this file. */
-static bool calls_python(const struct tfh_model_line *f)
-{
-	return strstr(f->file, "/tensorflow/python/ops/script_ops.py") != NULL;
-}
-
 static bool of_pipeline(const struct tfh_maker *m)
 {
 	for (uint32_t i = 0; i < m->n; i++)
-		if (calls_python(&m->frame[i]))
+		if (tfh_in_script_ops(m->frame[i].file))
 			return true;
 	return false;
 }
@@ -140,7 +134,7 @@ bool tfh_is_called(const struct tfh_facts *facts, uint32_t place)
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	uint32_t n = place ? tfh_frames_at(facts, place, frame) : 0;
 
-	return n && calls_python(&frame[n - 1]);
+	return n && tfh_in_script_ops(frame[n - 1].file);
 }
 
 /* The time and number of samples that show something, and the time of the others. */

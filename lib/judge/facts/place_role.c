@@ -122,6 +122,11 @@ bool tfh_makes_pass(const char *function)
 	return false;
 }
 
+bool tfh_in_script_ops(const char *file)
+{
+	return strstr(file, "/tensorflow/python/ops/script_ops.py") != NULL;
+}
+
 /* Whether a pattern can match, by its first letter: a frame is compared with every row, and most
  * comparisons end here. */
 static bool may_match(const char *pattern, const char *name)

@@ -18,9 +18,8 @@ enum tfh_role {
 enum tfh_cause tfh_role_cause(enum tfh_role role);
 /* Whether it compiles code, or generates what is compiled. */
 bool tfh_role_compiles(enum tfh_role role);
-bool tfh_role_waits(
-	enum tfh_role
-		role); /* only a thread that sleeps, or is in a function that only waits, has it */
+/* Whether only a thread that sleeps, or is in a function that only waits, has it. */
+bool tfh_role_waits(enum tfh_role role);
 bool tfh_place_waits(const struct tfh_model_line *frame); /* whether the function only waits */
 /* Whether a library's function is a profiler's, or measures the machine. */
 bool tfh_profiles(const char *file, const char *function);
@@ -46,6 +45,9 @@ const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame
 
 /* Whether a library's function of this name passes data through a model that it does not train. */
 bool tfh_makes_pass(const char *function);
+
+/* Whether it is in the file from which TensorFlow calls Python functions of pipelines and graphs. */
+bool tfh_in_script_ops(const char *file);
 
 /* Whether a library's function only passes a call on. */
 bool tfh_passes_on(const struct tfh_model_line *frame);

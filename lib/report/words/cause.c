@@ -237,57 +237,63 @@ static const char *what_of(const struct tfh_result *r, size_t row)
 }
 
 /* Explains causes in the program's own code. */
-static void explain_code(struct tfh_wording *w, const char *time)
+/* What is known of the program's own code beyond its cause, and then says what to do: each returns false if it does not apply. */
+
+static bool explain_anew(struct tfh_wording *w, enum tfh_remove remove)
+{
+	struct tfh_remedy anew;
+
+	if (w->r->steady.cause != TFH_CAUSE_HOST_COMPILE || !tfh_remedy_anew(w->r, &anew))
+		return false;
+	tfh_advise(w, anew.finding, w->text, anew.todo, remove);
+	return true;
+}
+
+static bool explain_turns(struct tfh_wording *w, const char *time, enum tfh_remove remove)
 {
 	const struct tfh_result *r = w->r;
-	enum tfh_cause cause = r->steady.cause;
-	size_t i = 0;
 
-	while (code_rows[i].cause != TFH_CAUSE_NONE && code_rows[i].cause != cause)
-		i++;
-	w->text = tfh_phrase(w, what_of(r, i), time);
-	const char *line = tfh_place_line(w, cause);
-	if (line)
-		tfh_evidence(w, TFH_TELLS_LINE, line);
+	if (r->steady.cause != TFH_CAUSE_HOST_SYNC || !r->found.devices_turn)
+		return false;
+	w->text = tfh_phrase(w,
+			     "for %s of every step one of %" PRIu32
+			     " devices has nothing to do, because the program waits for another "
+			     "before it launches",
+			     time, r->found.devices_turn);
+	tfh_advise(w, "the devices take turns", w->text,
+		   "launch the work of all devices first, then wait for them; or use a thread "
+		   "for each device",
+		   remove);
+	return true;
+}
+
+static bool explain_exchange(struct tfh_wording *w, enum tfh_remove remove)
+{
+	char both[TFH_TEXT];
+
+	if (!(w->r->found.both_s > 0))
+		return false;
+	tfh_evidence(w, TFH_TELLS_WHY,
+		     tfh_phrase(w,
+				"a child process and this one take turns: for %s of every step one "
+				"of them works, at the same lines, and the other one waits",
+				tfh_fmt_time(both, w->r->found.both_s)));
+	tfh_advise(w, "packing and unpacking what two processes exchange takes long", w->text,
+		   "send less, or in a form that needs less work (bytes instead of text)", remove);
+	return true;
+}
+
+/* What to do about code that none of these explains; NULL: what advise() has for its cause. */
+static const char *code_advice(struct tfh_wording *w)
+{
+	enum tfh_cause cause = w->r->steady.cause;
 	const char *todo = tfh_place_advice(w, cause);
-	struct tfh_remedy anew;
-	if (cause == TFH_CAUSE_HOST_COMPILE && tfh_remedy_anew(r, &anew)) {
-		tfh_advise(w, anew.finding, w->text, anew.todo, code_rows[i].remove);
-		return;
-	}
-	if (cause == TFH_CAUSE_HOST_SYNC && r->found.devices_turn) {
-		w->text = tfh_phrase(
-			w,
-			"for %s of every step one of %" PRIu32
-			" devices has nothing to do, because the program waits for another "
-			"before it launches",
-			time, r->found.devices_turn);
-		tfh_advise(
-			w, "the devices take turns", w->text,
-			"launch the work of all devices first, then wait for them; or use a thread "
-			"for each device",
-			code_rows[i].remove);
-		return;
-	}
-	if (r->found.both_s > 0) {
-		char both[TFH_TEXT];
-		tfh_evidence(w, TFH_TELLS_WHY,
-			     tfh_phrase(w,
-					"a child process and this one take turns: for %s of every "
-					"step one of them works, at the same lines, and the "
-					"other one waits",
-					tfh_fmt_time(both, r->found.both_s)));
-		tfh_advise(w, "packing and unpacking what two processes exchange takes long",
-			   w->text,
-			   "send less, or in a form that needs less work (bytes instead of text)",
-			   code_rows[i].remove);
-		return;
-	}
+
 	if (cause == TFH_CAUSE_HOST_COMPILE)
 		todo = explain_retraced(w);
 	if (cause == TFH_CAUSE_HOST_CONTENTION) {
 		tfh_evidence(w, TFH_TELLS_WHO, tfh_who_had_cpus(w));
-		todo = tfh_own_crowd_advice(r);
+		todo = tfh_own_crowd_advice(w->r);
 	}
 	if (!todo)
 		todo = tfh_jax_ops_advice(w);
@@ -296,7 +302,24 @@ static void explain_code(struct tfh_wording *w, const char *time)
 		todo = "see what it does (while it runs: py-spy top, perf top): load batches "
 		       "ahead in other threads or processes, do the rest less often or while the "
 		       "device computes";
-	advise(w, code_rows[i].cause, w->text, todo, code_rows[i].remove);
+	return todo;
+}
+
+static void explain_code(struct tfh_wording *w, const char *time)
+{
+	enum tfh_cause cause = w->r->steady.cause;
+	size_t i = 0;
+
+	while (code_rows[i].cause != TFH_CAUSE_NONE && code_rows[i].cause != cause)
+		i++;
+	w->text = tfh_phrase(w, what_of(w->r, i), time);
+	const char *line = tfh_place_line(w, cause);
+	if (line)
+		tfh_evidence(w, TFH_TELLS_LINE, line);
+	if (explain_anew(w, code_rows[i].remove) || explain_turns(w, time, code_rows[i].remove) ||
+	    explain_exchange(w, code_rows[i].remove))
+		return;
+	advise(w, code_rows[i].cause, w->text, code_advice(w), code_rows[i].remove);
 }
 
 static void explain_launches(struct tfh_wording *w, const char *time)
