@@ -5,6 +5,7 @@
  * fix removes a cost without a rest.
  */
 #include <math.h>
+#include <string.h>
 
 #include "judge/predict/predict.h"
 
@@ -39,16 +40,21 @@ static const struct tfh_model_line *own_line(const struct tfh_model_line *frame,
 	return NULL;
 }
 
+static uint32_t frames_of_site(const struct tfh_facts *facts, const struct tfh_site_use *site,
+			       struct tfh_model_line frame[TFH_VERDICT_FRAMES])
+{
+	const struct tfh_feed *f = facts->feed;
+
+	return site->stack && f->lines
+		       ? f->lines(f->arg, facts->process, site->stack, frame, TFH_VERDICT_FRAMES)
+		       : 0;
+}
+
 static const struct tfh_model_line *line_of_site(const struct tfh_facts *facts,
 						 const struct tfh_site_use *site,
 						 struct tfh_model_line frame[TFH_VERDICT_FRAMES])
 {
-	const struct tfh_feed *f = facts->feed;
-	uint32_t n = site->stack && f->lines ? f->lines(f->arg, facts->process, site->stack, frame,
-							TFH_VERDICT_FRAMES)
-					     : 0;
-
-	return own_line(frame, n);
+	return own_line(frame, frames_of_site(facts, site, frame));
 }
 
 static struct copy_lines find_lines(const struct tfh_accounts *accounts,
@@ -93,21 +99,56 @@ static double code_at(const struct tfh_accounts *accounts, const struct copy_lin
 	return steps > 0 ? ns / steps : 0;
 }
 
-/* The time of allocating and freeing memory at these lines, s per step. */
-static double memory_for_copies(const struct tfh_accounts *accounts, const struct copy_lines *c)
+/* What a fix is about: a place of the program or, if it is NULL, these lines. */
+struct fixed {
+	const struct tfh_place_gain *place;
+	const struct copy_lines *lines;
+};
+
+/* The part of the sites' time that is spent in calls made there. */
+static double made_there(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
+			 const struct fixed *x, double *all)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	double all = 0, there = 0;
+	double there = 0;
 
 	for (int k = 0; k < TFH_ACCOUNT_SITES; k++) {
-		const struct tfh_site_use *site = &accounts->alloc_site[k];
-		const struct tfh_model_line *line = line_of_site(accounts->facts, site, frame);
-		all += (double)site->ns;
-		there += line && has(c, line) ? (double)site->ns : 0;
+		const struct tfh_model_line *line = line_of_site(accounts->facts, &site[k], frame);
+		bool is =
+			line && (x->place ? tfh_is_at_place(x->place, line) : has(x->lines, line));
+		*all += (double)site[k].ns;
+		there += is ? (double)site[k].ns : 0;
 	}
-	return all > 0 ? there / all * (double)accounts->cause_ns[TFH_CAUSE_HOST_ALLOC] / 1e9 /
-				 (double)accounts->judged_steps
-		       : 0;
+	return there;
+}
+
+static double share_there(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
+			  const struct fixed *x)
+{
+	double all = 0, there = made_there(accounts, site, x, &all);
+
+	return all > 0 ? there / all : 0;
+}
+
+static double share_of_copies(const struct tfh_accounts *accounts, const struct fixed *x)
+{
+	double all = 0, there = 0;
+
+	TFH_EACH (i, accounts->copy.n)
+		if (accounts->copy.v[i].blocking)
+			there += made_there(accounts, accounts->copy.v[i].site, x, &all);
+	return all > 0 ? there / all : 0;
+}
+
+/* The time of the copies, of the waits, and of allocating memory there, s per step. */
+static double calls_there(const struct tfh_accounts *accounts, const struct tfh_result *r,
+			  const struct fixed *x)
+{
+	return share_of_copies(accounts, x) * r->breakdown[TFH_PART_TRANSFER].s_per_step +
+	       share_there(accounts, accounts->wait_site, x) *
+		       r->found.cause_s[TFH_CAUSE_HOST_SYNC] +
+	       share_there(accounts, accounts->alloc_site, x) *
+		       r->found.cause_s[TFH_CAUSE_HOST_ALLOC];
 }
 
 /* The largest place at one of these lines, s per step, with two standard errors. */
@@ -145,8 +186,11 @@ static void may_go_too(struct tfh_whatif *w, double s, double step)
 static void with_copies(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
 {
 	const struct copy_lines c = find_lines(accounts, &r->found.line);
+	const struct fixed x = {.lines = &c};
 	double off, code = code_at(accounts, &c, true, &off); /* conversions, work on results */
-	double s = fmax(code + off, place_at_copies(r, &c)) + memory_for_copies(accounts, &c) +
+	double s = fmax(code + off, place_at_copies(r, &c)) +
+		   share_there(accounts, accounts->alloc_site, &x) *
+			   r->found.cause_s[TFH_CAUSE_HOST_ALLOC] +
 		   waits_for_copies(r);
 
 	if (!TFH_DETECT_COPY_LINE || s - off < TFH_BLOCKING_SHARE * step)
@@ -156,47 +200,67 @@ static void with_copies(const struct tfh_accounts *accounts, struct tfh_result *
 			may_go_too(&r->whatif[i], s, step);
 }
 
-/* ---- with the place ---- */
+/* ---- with the launches ---- */
 
-/* The part of the sites' time that is spent in calls made at a place. */
-static double made_there(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
-			 const struct tfh_place_gain *g, double *all)
+/* Whether that library makes the call, for the program's line. */
+static bool makes(const char *library, const struct tfh_model_line *frame, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && frame[i].library; i++)
+		if (!strcmp(frame[i].file, library))
+			return true;
+	return false;
+}
+
+/* Lines of the program at which the library copies in that direction; among: NULL, or of these. */
+static struct copy_lines lines_of(const struct tfh_accounts *accounts, const char *library,
+				  enum tfh_dir dir, const struct copy_lines *among)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
-	double there = 0;
+	struct copy_lines c = {.n = 0};
 
-	for (int k = 0; k < TFH_ACCOUNT_SITES; k++) {
-		const struct tfh_model_line *line = line_of_site(accounts->facts, &site[k], frame);
-		*all += (double)site[k].ns;
-		there += line && tfh_is_at_place(g, line) ? (double)site[k].ns : 0;
+	TFH_EACH (i, accounts->copy.n) {
+		const struct tfh_copy_use *u = &accounts->copy.v[i];
+		for (int k = 0; k < TFH_ACCOUNT_SITES && u->dir == dir; k++) {
+			uint32_t n = frames_of_site(accounts->facts, &u->site[k], frame);
+			const struct tfh_model_line *line = own_line(frame, n);
+			if (makes(library, frame, n) && line && (!among || has(among, line)))
+				add_line(&c, line);
+		}
 	}
-	return there;
+	return c;
 }
 
-static double share_there(const struct tfh_accounts *accounts, const struct tfh_site_use *site,
-			  const struct tfh_place_gain *g)
+/* If the calls that launch (of numba, of PyCUDA) also copy their arguments there and back, arrays
+ * on the device spare the copies, the memory for them, and the code that handles both. */
+static void with_arguments(const struct tfh_accounts *accounts, struct tfh_result *r, double step)
 {
-	double all = 0, there = made_there(accounts, site, g, &all);
+	const char *launcher = r->found.line.callee_file;
+	struct copy_lines c = {.n = 0};
+	const struct fixed x = {.lines = &c};
+	double off;
 
-	return all > 0 ? there / all : 0;
+	if (launcher && TFH_DETECT_COPY_LINE) {
+		c = lines_of(accounts, launcher, TFH_DIR_H2D, NULL);
+		c = lines_of(accounts, launcher, TFH_DIR_D2H, &c);
+	}
+	double s = c.n ? code_at(accounts, &c, false, &off) + calls_there(accounts, r, &x) : 0;
+	for (uint32_t i = 0; i < r->n_whatif && s >= TFH_BLOCKING_SHARE * step; i++) {
+		struct tfh_whatif *w = &r->whatif[i];
+		if (w->remove != TFH_REMOVE_LAUNCH || w->no_bound)
+			continue;
+		may_go_too(w, s, step);
+		w->about_s = w->about_s > 0 ? fmax(w->about_s - s, w->low_s) : 0;
+	}
 }
 
-static double share_of_copies(const struct tfh_accounts *accounts, const struct tfh_place_gain *g)
-{
-	double all = 0, there = 0;
-
-	TFH_EACH (i, accounts->copy.n)
-		if (accounts->copy.v[i].blocking)
-			there += made_there(accounts, accounts->copy.v[i].site, g, &all);
-	return all > 0 ? there / all : 0;
-}
+/* ---- with the place ---- */
 
 /* Seconds per step in which modules are loaded by calls at the place. */
-static double loads_there(const struct tfh_accounts *accounts, const struct tfh_place_gain *g)
+static double loads_there(const struct tfh_accounts *accounts, const struct fixed *x)
 {
 	double steps = (double)(accounts->train_steps + accounts->other[TFH_SEGMENT_COMPILE].steps);
 
-	return share_there(accounts, accounts->load_site, g) * (double)accounts->recompile_ns /
+	return share_there(accounts, accounts->load_site, x) * (double)accounts->recompile_ns /
 	       1e9 / steps;
 }
 
@@ -206,13 +270,8 @@ static void with_place(const struct tfh_accounts *accounts, struct tfh_result *r
 {
 	struct tfh_place_gain *g = &r->place[r->line_place - 1];
 	struct tfh_whatif *w = &g->gain;
-	double loads = loads_there(accounts, g);
-	double s = loads +
-		   share_of_copies(accounts, g) * r->breakdown[TFH_PART_TRANSFER].s_per_step +
-		   share_there(accounts, accounts->wait_site, g) *
-			   r->found.cause_s[TFH_CAUSE_HOST_SYNC] +
-		   share_there(accounts, accounts->alloc_site, g) *
-			   r->found.cause_s[TFH_CAUSE_HOST_ALLOC];
+	const struct fixed x = {.place = g};
+	double loads = loads_there(accounts, &x), s = loads + calls_there(accounts, r, &x);
 
 	if (!TFH_DETECT_PLACE_CALLS || w->no_bound || s < TFH_BLOCKING_SHARE * step)
 		return;
@@ -280,6 +339,8 @@ void tfh_fix_gains(const struct tfh_accounts *accounts, struct tfh_result *r)
 		step += r->breakdown[p].s_per_step;
 	if (r->verdict.cls == TFH_CLASS_TRANSFER_BOUND)
 		with_copies(accounts, r, step);
+	if (r->verdict.cause == TFH_CAUSE_HOST_LAUNCH && !r->lead)
+		with_arguments(accounts, r, step);
 	if (r->verdict.cls == TFH_CLASS_HOST_BOUND && !r->lead && r->line_place) {
 		with_place(accounts, r, step);
 		beside_wait(r, step);

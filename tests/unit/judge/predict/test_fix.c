@@ -22,7 +22,6 @@ static void test_copies_at_line(void **state)
 	struct tfh_accounts accounts = {.facts = &facts, .judged_steps = 2};
 
 	(void)state;
-	accounts.cause_ns[TFH_CAUSE_HOST_ALLOC] = 2000000;
 	for (uint32_t line = 6; line <= 8; line++) {
 		double gone = line == 6 ? 0.001 : line == 7 ? 0.0022 : 0;
 		struct tfh_result r = {.verdict = {.cls = TFH_CLASS_TRANSFER_BOUND,
@@ -33,6 +32,7 @@ static void test_copies_at_line(void **state)
 				       .n_whatif = 1,
 				       .n_place = 1};
 		accounts.alloc_site[0] = (struct tfh_site_use){.stack = 6, .ns = 1};
+		r.found.cause_s[TFH_CAUSE_HOST_ALLOC] = 0.001;
 		r.breakdown[TFH_PART_TRANSFER].s_per_step = 0.016;
 		r.whatif[0] = (struct tfh_whatif){.remove = TFH_REMOVE_TRANSFER,
 						  .step_s = 0.004,
@@ -129,6 +129,51 @@ static void test_work_beside_wait(void **state)
 	}
 }
 
+/* The library's call that launches, in a line of the program. */
+static uint32_t launch_of_stack(void *arg, uint32_t process, uint32_t stack,
+				struct tfh_model_line *frame, uint32_t most)
+{
+	frame[0] = (struct tfh_model_line){"/lib/dispatcher.py", "call", 687, true};
+	return 1 + line_of_stack(arg, process, stack, frame + 1, most);
+}
+
+/* Launches that copy their arguments there and back: with arrays of the device, the copies, the waits for them and their memory go, too.
+ * Copies in one direction only at a line, or by another library, stay. */
+static void test_arguments(void **state)
+{
+	const struct tfh_feed feed = {.lines = launch_of_stack};
+	const struct tfh_facts facts = {.feed = &feed};
+	struct tfh_copy_use copy[] = {{.dir = TFH_DIR_H2D, .blocking = 10},
+				      {.dir = TFH_DIR_D2H, .blocking = 10}};
+	struct tfh_accounts accounts = {.facts = &facts, .judged_steps = 10, .train_steps = 10};
+
+	(void)state;
+	accounts.copy.v = copy;
+	accounts.wait_site[0] = (struct tfh_site_use){.stack = 7, .ns = 1};
+	for (int i = 0; i < 4; i++) {
+		struct tfh_result r = {
+			.verdict = {.cls = TFH_CLASS_HOST_BOUND, .cause = TFH_CAUSE_HOST_LAUNCH},
+			.n_whatif = 1};
+		r.found.line.callee_file = i == 2 ? "/lib/other.py" : "/lib/dispatcher.py";
+		accounts.copy.n = i == 1 ? 1 : 2;
+		copy[0].site[0] = (struct tfh_site_use){.stack = 7, .ns = 1};
+		copy[1].site[0] = (struct tfh_site_use){.stack = i == 3 ? 8 : 7, .ns = 1};
+		r.breakdown[TFH_PART_HOST].s_per_step = 0.006;
+		r.breakdown[TFH_PART_TRANSFER].s_per_step = 0.001;
+		r.found.cause_s[TFH_CAUSE_HOST_SYNC] = 0.002;
+		r.whatif[0] = (struct tfh_whatif){.remove = TFH_REMOVE_LAUNCH,
+						  .step_s = 0.005,
+						  .about_s = 0.005,
+						  .low_s = 0.0045,
+						  .high_s = 0.0055,
+						  .floor_s = 0.0007};
+		tfh_fix_gains(&accounts, &r);
+		assert_true(isnan(r.whatif[0].step_s) == !i);
+		assert_float_equal(r.whatif[0].about_s, i ? 0.005 : 0.002, 1e-9);
+		assert_float_equal(r.whatif[0].low_s, i ? 0.0045 : 0.0015, 1e-9);
+	}
+}
+
 /* ---- stretches of lines ---- */
 
 /* The frame of a stack is a line of the loop. */
@@ -170,9 +215,8 @@ static void test_stretch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_copies_at_line),
-		cmocka_unit_test(test_calls_of_place),
-		cmocka_unit_test(test_work_beside_wait),
+		cmocka_unit_test(test_copies_at_line),	 cmocka_unit_test(test_calls_of_place),
+		cmocka_unit_test(test_work_beside_wait), cmocka_unit_test(test_arguments),
 		cmocka_unit_test(test_stretch),
 	};
 
