@@ -90,6 +90,7 @@ static int take_windows(struct iterated *x)
 	double *length = calloc(loops->window.n, sizeof(*length));
 	int rc = length ? 0 : -ENOMEM;
 
+	x->begin.n = 0;
 	for (size_t i = 0; i < loops->window.n && !rc; i++) {
 		const struct tfh_window *w = &loops->window.v[i];
 		if (w->segment != TFH_SEGMENT_TRAIN)
@@ -333,60 +334,6 @@ static int correct(struct iterated *x, const struct fit *f)
 	return 0;
 }
 
-/* ---- several steps in each window ---- */
-
-/* Whether the launches from token `from` to `to` are the same ones `times` times. */
-static bool repeats(const struct tfh_facts *facts, size_t from, size_t to, uint64_t times)
-{
-	size_t launches = 0, k = 0, first = from;
-
-	for (size_t i = from; i < to; i++)
-		launches += tfh_is_launch(tfh_kind_of(facts, &facts->token.v[i]));
-	if (!launches || launches % times)
-		return false;
-	for (size_t i = from; i < to; i++) {
-		const struct tfh_token_kind *a = tfh_kind_of(facts, &facts->token.v[i]), *b;
-		if (!tfh_is_launch(a) || k++ < launches / times)
-			continue;
-		while (!tfh_is_launch(b = tfh_kind_of(facts, &facts->token.v[first])))
-			first++;
-		first++;
-		if (a->rough != b->rough)
-			return false;
-	}
-	return true;
-}
-
-/* Divides the windows into the iterations that they hold. */
-static void divide(struct iterated *x, const struct fit *f)
-{
-	const struct tfh_facts *facts = x->facts;
-	struct tfh_loops *loops = x->loops;
-	uint64_t rest = f->total;
-	size_t n = x->begin.n, alike = 0, at = 0, to;
-
-	if (loops->clock != TFH_STEP_CLOCK_PERIOD || !f->sure || n < TFH_LOOPS_FEWEST_STEPS ||
-	    f->total + f->per <= n * f->per || f->total > (n + 1) * f->per || facts->late.n ||
-	    facts->late_launch || facts->late_lost)
-		return;
-	for (size_t i = 0; i < n; i++, at = to) {
-		int64_t end = i + 1 < n ? x->begin.v[i + 1] : INT64_MAX;
-		at = TFH_BISECT(k, at, facts->token.n, facts->token.v[k].t0 < x->begin.v[i]);
-		to = TFH_BISECT(k, at, facts->token.n, facts->token.v[k].t0 < end);
-		alike += repeats(facts, at, to, f->per);
-	}
-	if ((double)alike < TFH_LOOPS_ALIKE_SHARE * (double)n)
-		return;
-	loops->divided = (uint32_t)f->per;
-	for (size_t i = 0, k = 0; i < loops->window.n; i++) {
-		struct tfh_window *w = &loops->window.v[i];
-		if (w->segment != TFH_SEGMENT_TRAIN)
-			continue;
-		w->steps = (uint32_t)(++k == n ? rest : f->per);
-		rest -= w->steps;
-	}
-}
-
 /* ---- several windows in each iteration ---- */
 
 /* The windows begun when the entry was first seen in its last iteration. */
@@ -472,8 +419,8 @@ static int choose(struct iterated *x)
 	if (fits < 1)
 		return fits;
 	if (f.per > 1)
-		divide(x, &f);
-	else if (f.total + TFH_LOOPS_MISCOUNTED >= x->begin.n && f.total != x->begin.n)
+		return f.sure ? tfh_divide_windows(x->facts, x->loops, f.per, f.total) : 0;
+	if (f.total + TFH_LOOPS_MISCOUNTED >= x->begin.n && f.total != x->begin.n)
 		return correct(x, &f);
 	return 0;
 }
@@ -494,6 +441,7 @@ int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops)
 	rc = rc ? rc : tfh_loop_entries(&from, &x.of);
 	if (!rc && x.begin.n && may_count(loops))
 		rc = choose(&x);
+	rc = rc ? rc : take_windows(&x);
 	/* A program without loops may call a library's learn(). */
 	if (!rc && !x.of.path.n) {
 		from.libraries = true;

@@ -18,7 +18,8 @@ static int64_t step_ns(const struct tfh_window *w)
 	return (w->t1 - w->t0) / (w->steps ? w->steps : 1);
 }
 
-static int64_t median_step(const struct tfh_loops *loops, bool with_cut)
+/* Of training windows; 0: there are none, or all are cut off, without `with_cut`. */
+static int64_t median_of(const struct tfh_loops *loops, bool with_cut)
 {
 	double *v = tfh_big_array(loops->window.n, sizeof(*v)), m = 0;
 	size_t n = 0;
@@ -145,13 +146,18 @@ static void mark_holes(const struct tfh_facts *facts, struct tfh_loops *loops)
 	}
 }
 
+int64_t tfh_median_step(const struct tfh_loops *loops)
+{
+	int64_t m = median_of(loops, false);
+
+	return m ? m : median_of(loops, true);
+}
+
 int tfh_finish_windows(const struct tfh_facts *facts, struct tfh_loops *loops)
 {
 	int rc;
 
-	loops->median = median_step(loops, false);
-	if (!loops->median)
-		loops->median = median_step(loops, true);
+	loops->median = loops->median ? loops->median : tfh_median_step(loops);
 	trim(loops);
 	take_cut(loops);
 	warm_up(facts, loops);

@@ -48,8 +48,15 @@ int tfh_one_window(const struct tfh_facts *facts, struct tfh_loops *loops, int64
  * clock found, or several in each window, its iterations are the steps. 0 or -ENOMEM. */
 int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops);
 
+/* divided.c: divides windows into `per` iterations each, `total` in all, if these launch the same.
+ * 0 or -ENOMEM. */
+int tfh_divide_windows(const struct tfh_facts *facts, struct tfh_loops *loops, uint64_t per,
+		       uint64_t total);
+
 /* phases.c: separates warm-up from training, adds windows for the time between loops, and marks
- * incomplete windows. Fills in loops->median and the sums by segment. 0 or -ENOMEM. */
+ * incomplete windows. Fills in the sums by segment and, if it is not known, loops->median. 0 or
+ * -ENOMEM. */
+int64_t tfh_median_step(const struct tfh_loops *loops);
 int tfh_finish_windows(const struct tfh_facts *facts, struct tfh_loops *loops);
 
 /* taken_ahead.c: if a thread that only fetches batches ran ahead of the training, the surplus

@@ -98,9 +98,13 @@ static enum tfh_confidence confidence(const struct tfh_accounts *accounts,
 	bool most = v->cls >= 0 && t->of_class[v->cls] >= TFH_VERDICT_MOST_SHARE * t->total;
 	/* A cause of every tenth step is certain once it has been seen often enough. */
 	bool often = v->cls >= 0 && t->windows_of[v->cls] >= TFH_VERDICT_STEADY_STEPS;
+	/* So is one of a step in each round. */
+	uint64_t rounds = accounts->loops->rounds;
+	bool each = rounds >= TFH_VERDICT_FEWEST_WINDOWS && v->cls >= 0 &&
+		    (double)t->windows_of[v->cls] >= TFH_REGULAR_SHARE * (double)rounds;
 
 	if (t->part[TFH_PART_UNATTRIBUTED] > TFH_BLOCKING_SHARE * t->total ||
-	    t->windows < TFH_VERDICT_FEWEST_WINDOWS || (!most && !often))
+	    t->windows < TFH_VERDICT_FEWEST_WINDOWS || (!most && !often && !each))
 		return TFH_CONFIDENCE_LOW;
 	/* In a profiler's trace, what merely repeats may be a layer unless a range marks steps. */
 	if (!most || steps->count < TFH_VERDICT_STEADY_STEPS ||
