@@ -236,10 +236,8 @@ static const char *what_of(const struct tfh_result *r, size_t row)
 	return code_rows[row].what;
 }
 
-/* Explains causes in the program's own code. */
 /* What is known of the program's own code beyond its cause, and what to do then. False: it does not
  * apply. */
-
 static bool explain_anew(struct tfh_wording *w, enum tfh_remove remove)
 {
 	struct tfh_remedy anew;
