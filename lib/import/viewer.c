@@ -32,6 +32,7 @@ struct viewer {
 	uint32_t n_line, cap_line;
 	struct tfh_xevent event;
 	char phase, label[128];
+	char whole[TFH_XPLANE_NAME]; /* a TPU's op as the .xplane.pb has it; its name is a part */
 	int64_t pid, tid;
 };
 
@@ -134,6 +135,8 @@ static void argument(struct tfh_scan *s, const char *key, struct viewer *v)
 	tfh_scan_text(s);
 	if (name)
 		tfh_copy_text(v->label, sizeof(v->label), s->text, s->length);
+	else if (!strcmp(key, "long_name"))
+		tfh_copy_text(v->whole, sizeof(v->whole), s->text, s->length);
 	else if (what == TFH_XSTAT_KERNEL)
 		tfh_copy_text(e->kernel, sizeof(e->kernel), s->text, s->length);
 	else if (what == TFH_XSTAT_COPY)
@@ -181,9 +184,11 @@ static int entries(struct tfh_scan *s, struct viewer *v)
 	while (!rc && tfh_scan_object(s)) {
 		tfh_xplane_clear(&v->event);
 		v->event.t0 = v->event.t1 = v->pid = v->tid = 0;
-		v->phase = v->label[0] = '\0';
+		v->phase = v->label[0] = v->whole[0] = '\0';
 		while ((key = tfh_scan_key(s)))
 			field(s, key, v);
+		if (*v->whole)
+			memcpy(v->event.name, v->whole, sizeof(v->event.name));
 		rc = s->error ? 0 : add_event(v);
 	}
 	return rc;

@@ -124,14 +124,39 @@ static void detail3(const char *text, const char *key, uint32_t v[3])
 	}
 }
 
-/* Whether an op of a TPU's line ("%all-reduce.12 = f32[...] ...") is a collective. */
+/* The text of a TPU's op is XLA's: "%copy-done.3 = f32[8]{0} copy-done(...)". */
+static void name_of(const char *text, char *name, size_t size)
+{
+	const char *end = *text == '%' ? strstr(text, " = ") : NULL;
+
+	text += *text == '%';
+	tfh_copy_text(name, size, text, end ? (size_t)(end - text) : strlen(text));
+}
+
+/* Of the shapes that begin a copy's tuple, the first is the destination's, the second the source's.
+ * "S(5)" in a shape is XLA's number of the host's memory. */
+static uint8_t direction(const char *text)
+{
+	static const char done[] = "copy-done((", start[] = " = (";
+	const char *at = strstr(text, done), *tuple = strstr(text, start);
+	bool host[3] = {false};
+	int depth = 0, shape = 0;
+
+	at = at ? at + strlen(done) : tuple ? tuple + strlen(start) : "";
+	for (; *at && depth >= 0 && shape < 2; at++) {
+		depth += !!strchr("([{", *at) - !!strchr(")]}", *at);
+		shape += !depth && *at == ',';
+		host[shape] |= tfh_starts_with(at, "S(5)");
+	}
+	return host[0] == host[1] ? TFH_DIR_D2D : host[0] ? TFH_DIR_D2H : TFH_DIR_H2D;
+}
+
 static bool xla_collective(const char *name)
 {
 	static const char *const all[] = {
 		"all-reduce",	      "all-gather",	   "reduce-scatter",	  "all-to-all",
 		"collective-permute", "ragged-all-to-all", "collective-broadcast"};
 
-	name += *name == '%';
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (tfh_starts_with(name, all[i]))
 			return true;
@@ -142,11 +167,13 @@ static bool xla_collective(const char *name)
 
 static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
-	bool moved = tfh_starts_with(e->name, "%copy-start") ||
-		     tfh_starts_with(e->name, "%copy-done"); /* TPU */
-	bool copy = *e->copy || tfh_starts_with(e->name, "Memcpy") || moved;
-	bool set = !copy && (*e->memset || tfh_starts_with(e->name, "Memset"));
+	char name[TFH_XPLANE_NAME];
 	uint32_t grid[3] = {0}, block[3] = {0};
+
+	name_of(e->name, name, sizeof(name));
+	bool moved = tfh_starts_with(name, "copy-start") || tfh_starts_with(name, "copy-done");
+	bool copy = *e->copy || tfh_starts_with(name, "Memcpy") || moved;
+	bool set = !copy && (*e->memset || tfh_starts_with(name, "Memset"));
 	struct tfh_op op = {
 		.t0 = e->t0,
 		.t1 = e->t1,
@@ -156,7 +183,7 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		.kind = copy  ? TFH_OP_COPY
 			: set ? TFH_OP_MEMSET
 			      : TFH_OP_KERNEL,
-		.name = copy || set ? "" : e->name,
+		.name = copy || set ? "" : name,
 	};
 
 	if (e->number[TFH_XSTAT_CORRELATION] > 0)
@@ -169,9 +196,9 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		op.node = (uint64_t)e->number[TFH_XSTAT_NODE];
 	if (copy) {
 		op.bytes = detail(e->copy, "size");
-		tfh_import_copy_name(e->name, &op);
+		tfh_import_copy_name(name, &op);
 		op.pageable |= strstr(e->copy, "pageable") != NULL;
-		op.dir = moved ? TFH_DIR_D2D : op.dir;
+		op.dir = moved ? direction(e->name) : op.dir;
 	} else if (set) {
 		op.bytes = detail(e->memset, "size");
 	} else {
@@ -179,7 +206,7 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 		detail3(e->kernel, "block:", block);
 		op.grid = tfh_import_grid(grid);
 		op.block = tfh_import_block(block, (uint32_t)detail(e->kernel, "shm"));
-		op.communication = tfh_kernel_communicates(e->name) || xla_collective(e->name);
+		op.communication = tfh_kernel_communicates(name) || xla_collective(name);
 	}
 	return tfh_build_op(x->b, &op);
 }

@@ -142,6 +142,18 @@ def tpu():
     assert report["steps"]["clock"] == "mark" and abs(report["steps"]["median_s"] - 0.01) < 0.0006, report["steps"]
     parts = {b["name"]: b["share"] for b in report["breakdown"]}
     assert report["verdict"]["class"] == "communication-bound" and abs(parts["compute"] - 0.6) < 0.04, (report["verdict"], parts)
+    assert [k["name"] for k in report["kernels"]] == ["fusion.1"], report["kernels"]
+    # XLA's text of a copy tells which of its ends is in the host's memory, which is S(5).
+    host_memory, own, fast = ("f32[8,8]{1,0:T(8,128)%s}" % s for s in ("S(5)", "", "S(1)"))
+    for to, of, cause in ((own, host_memory, "h2d-pinned"), (host_memory, own, "d2h"), (fast, own, "d2d")):
+        tuple_ = "(%s, %s, u32[]{:S(2)})" % (to, of)
+        chip = Plane("/device:TPU:0")
+        ops = [("%%copy-start.1 = %s copy-start(%s %%p)" % (tuple_, of), 0, 1000, {}),
+               ("%%copy-done.1 = %s copy-done(%s %%copy-start.1)" % (to, tuple_), 1000, 8 * MS, {}), ("%fusion = f32[8]", 9 * MS, MS // 2, {})]
+        chip.line("XLA Ops", [(name, i * 10 * MS + at, took, {}) for i in range(4) for name, at, took, _ in ops], 2)
+        chip.line("Steps", [("%d" % i, i * 10 * MS, 10 * MS, {}) for i in range(4)], 3)
+        report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("ends.xplane.pb", chip.pack() + host.pack())]))
+        assert report["verdict"]["cause"] == "transfer." + cause, (cause, report["verdict"])
     # However many copies a step waits for, they are not small ones: their sizes are not told.
     chip = Plane("/device:TPU:0")
     chip.line("XLA Ops", [("%%copy-done.%d = f32[8]{0}" % j, i * 10 * MS + j * MS // 20, MS // 20, {}) for i in range(4) for j in range(198)], 2)
