@@ -66,14 +66,15 @@ static bool find_rank(struct tfh_kineto_ranks *r, int64_t pid)
 }
 
 /* Only ops, annotations and functions begin a rank: a call's process is the kernel's number of it,
- * which differs in a container. */
+ * which differs in a container. Nor do functions of a thread that PyTorch's profiler does not know:
+ * it has 0 for the numbers of both. */
 static int choose_rank(struct tfh_kineto_ranks *r, const struct tfh_kineto_entry *e)
 {
 	bool host = e->category == TFH_KINETO_HOST || e->category == TFH_KINETO_OP ||
 		    e->category == TFH_KINETO_PYTHON;
 
 	if ((!host && e->category != TFH_KINETO_CALL) || e->named_pid || e->pid < 0 ||
-	    r->all.v[r->now].pid == e->pid || find_rank(r, e->pid) || !host)
+	    (!e->pid && !e->tid) || r->all.v[r->now].pid == e->pid || find_rank(r, e->pid) || !host)
 		return 0;
 	if (r->all.v[0].pid >= 0)
 		return begin_rank(r, e->pid);

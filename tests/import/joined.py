@@ -49,6 +49,10 @@ for form, pid in (("numbers", lambda rank, pid: rank * 100000000 + pid), ("names
     assert joined == apart, (form, joined, apart)
 one = report(write("one.json", of_rank(1)))
 assert one["verdict"]["class"] == "host-bound", one["verdict"]
+# PyTorch's profiler has 0 for the numbers of a thread that it does not know: no further rank.
+waiting = dict(ph="X", cat="python_function", name="threading.py(316): wait", pid=0, tid=0, ts=BASE, dur=40000, args={})
+for place in 0, 100:
+    assert report(write("unknown.json", of_rank(1)[:place] + [waiting] + of_rank(1)[place:]))["ranks"] == one["ranks"]
 
 
 def on_processor(rank):
