@@ -145,6 +145,10 @@ def ages():
     new = dump(write("new.json", doc(fine, displayTimeUnit="ms", baseTimeNanoseconds=BASE * 1000)))
     check(new)
     assert new["start"] == BASE * 1000 + 5000250, new["start"]
+    # A base that no clock shows, after the year 2096, is not added.
+    far = dump(write("far.json", doc(fine, baseTimeNanoseconds=8 * 10**18)))
+    check(far)
+    assert not far["start"], far["start"]
     # Sixteen digits before the point and three behind it are more than a double holds.
     decimals = loop(NEW, ts=lambda us: exact("%d.123" % (BASE + us)))
     first = dump(write("exact.json", doc(decimals)))

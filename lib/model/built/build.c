@@ -134,9 +134,14 @@ void tfh_build_thread_name(struct tfh_builder *b, uint32_t thread, const char *n
 	b->run->thread[thread].name = tfh_arena_strdup(&b->run->arena, name);
 }
 
+/* Limit on times on the run's axis (Unix time: the year 2096). The difference of any two fits in 64
+ * bits. */
+#define FARTHEST_NS 4000000000000000000ll
+
 void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns)
 {
-	b->run->built->proc[process].shift += ns;
+	if (ns > -FARTHEST_NS && ns < FARTHEST_NS)
+		b->run->built->proc[process].shift += ns;
 }
 
 static void note_family(struct tfh_process *p, uint8_t family)
@@ -272,10 +277,6 @@ void tfh_build_processors(struct tfh_builder *b, uint32_t process, uint32_t n)
 }
 
 /* ---- completing the run ---- */
-
-/* Limit on times on the run's axis (Unix time: the year 2096). The difference of any two fits in 64
- * bits. */
-#define FARTHEST_NS 4000000000000000000ll
 
 static int64_t shifted(const struct tfh_built_proc *p, int64_t t)
 {

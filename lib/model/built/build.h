@@ -38,7 +38,7 @@ const char *tfh_build_text(struct tfh_builder *b, uint32_t process, enum tft_nam
 const struct tfh_fn_info *tfh_build_fn(struct tfh_builder *b, const char *name,
 				       const struct tfh_fn_info *like);
 
-/* Shifts all times of a process whose clock differed. */
+/* Shifts all times of a process whose clock differed; no shift that leads beyond the run's axis. */
 void tfh_build_shift(struct tfh_builder *b, uint32_t process, int64_t ns);
 /* For an identity that becomes known late. 0 or -ENOMEM. */
 int tfh_build_identity(struct tfh_builder *b, uint32_t process, const char *exe, uint32_t pid,
