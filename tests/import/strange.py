@@ -68,6 +68,14 @@ for e in t.events:  # the same in the middle of the recording is no edge
 r = report(t.save("holes.json"))
 assert r["verdict"]["tier"] == "B", r["verdict"]
 
+# Steps that are all issued ahead: the device works on them after the last call, and it is their time there, too.
+t = Trace()
+for i in range(10):
+    t.launch(i * 30, 20 + i * 8000, 7990)
+r = report(t.save("ahead.json"))
+whole = {p["kind"]: p["share"] for p in r["tree"]["parts"]}
+assert r["verdict"]["class"] == "compute-bound" and whole["step"] > 0.7 and whole.get("after", 0) < 0.25, whole
+
 # A step in which nothing is launched is no reason to know nothing of its neighbour.
 t = Trace()
 t.step(0, 0, 50)

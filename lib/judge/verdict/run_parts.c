@@ -50,6 +50,8 @@ struct parts {
 	uint64_t stalls;	     /* windows that stood still */
 	double early;		     /* training steps before the tree's first loop, seconds */
 	uint64_t early_steps;
+	double end_s; /* where the run's end begins: after the last call */
+	double late;  /* training steps there, which the device still works on, seconds */
 };
 
 static bool is_leaf(const struct tfh_part_of_run *tree, uint32_t n, uint32_t i)
@@ -108,6 +110,11 @@ static void take_window(struct parts *p, const struct tfh_accounts *accounts, si
 	if (s->segment == TFH_SEGMENT_TRAIN && s->start_s < begin_s) {
 		p->early += fmin(begin_s - s->start_s, s->dur_s);
 		p->early_steps += all > 0 ? 0 : steps;
+	} else if (s->segment == TFH_SEGMENT_TRAIN && from + all > p->end_s) {
+		double late = fmin(from + all - p->end_s, all);
+		p->late += late;
+		p->steps += late < all ? 0 : steps;
+		all -= late;
 	}
 	if (!(all > 0) || s->segment == TFH_SEGMENT_BETWEEN)
 		return;
@@ -341,6 +348,19 @@ static uint32_t give_early(const struct parts *p, struct tfh_part_of_run *out, u
 	return n;
 }
 
+/* The device may have work of the last steps left when the host has made its last call. Returns the
+ * number of all parts. */
+static uint32_t give_late(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
+{
+	double s = n > 1 ? fmin(p->late, out[n - 1].wall_s) : 0;
+
+	if (!(s > 0) || !largest_part(out, n, 0, OWNER_STEPS))
+		return n;
+	move_time(out, &n, n - 1, n - 1, OWNER_STEPS, s);
+	out[n - 1].begin_s += s;
+	return n;
+}
+
 /* A single loop of steps has as many of them as the verdict: the tree may have taken several for
  * one, such as those between two waits, or one for several. */
 static void count_steps(struct tfh_result *r)
@@ -397,6 +417,7 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, double last_gap_s, stru
 	double begin = loops_begin(&p);
 	uint32_t gaps = 0, leaves = 0, n = r->n_tree;
 
+	p.end_s = n && p.tree[n - 1].kind == TFH_BRANCH_AFTER ? p.tree[n - 1].begin_s : INFINITY;
 	TFH_EACH (i, accounts->step.n)
 		take_window(&p, accounts, i, begin);
 	take_saved(&p, r);
@@ -428,6 +449,8 @@ int tfh_settle_tree(const struct tfh_accounts *accounts, double last_gap_s, stru
 		n = give_early(&p, out, n);
 	if (settles && TFH_DETECT_LOOP_WAITS)
 		n = give_waits(r, out, n);
+	if (settles)
+		n = give_late(&p, out, n);
 	n = join_end(out, n);
 	if (tfh_recurring_of(r, TFH_SEGMENT_BETWEEN))
 		add_last_gap(out, n, last_gap_s);
