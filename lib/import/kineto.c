@@ -380,13 +380,13 @@ static int whole(struct tfh_scan *s, struct tfh_kineto_ranks *k, struct tfh_kine
 	const char *key;
 	int rc = 0;
 
+	facts->json = true;
 	if (tfh_scan_peek(s) == '[') {
 		*known = true;
 		return entries(s, k, e);
 	}
-	if (!tfh_scan_enter(s, '{'))
-		return 0;
-	while (!rc && (key = tfh_scan_key(s))) {
+	facts->json = tfh_scan_enter(s, '{');
+	while (facts->json && !rc && (key = tfh_scan_key(s))) {
 		if (!strcmp(key, "traceEvents")) {
 			*known = true;
 			rc = entries(s, k, e);
@@ -425,8 +425,10 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 				    rc == -E2BIG ? "more events than fit in memory"
 						 : "out of memory");
 		if (!rc && !known)
-			rc = tfh_err_set(err, -ENOMSG, "%s: JSON, but no trace: no traceEvents%s",
-					 path, facts.other ? facts.other : "");
+			rc = tfh_err_set(err, -ENOMSG, "%s: %s%s", path,
+					 facts.json ? "JSON, but no trace: no traceEvents"
+						    : "no JSON: if it is packed, unpack it first",
+					 facts.other ? facts.other : "");
 		if (!rc && other && (*other = tfh_kineto_other(tfh_kineto_ranks_first(k))))
 			rc = -ENODATA;
 		else if (!rc && !tfh_kineto_ranks_count(k))

@@ -81,6 +81,7 @@ struct tfh_kineto_facts {
 	int64_t rank, world;	 /* -1 none */
 	int64_t base_ns;	 /* added to all times */
 	const char *other;	 /* what the file may be instead */
+	bool json;		 /* it is, so far */
 	uint32_t processors[64]; /* multiprocessors by device, 0 = unknown */
 };
 int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts);

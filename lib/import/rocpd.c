@@ -1,7 +1,8 @@
 /*
  * rocpd, the database of AMD's rocprofv3: a view for each kind of row (the tables behind it have
  * the run's number in their names). Texts are rows of rocpd_string; calls and the ops that they
- * issued have one stack_id, which is a column of their events.
+ * issued have one stack_id, which is a column of their events. Its predecessor of the same name
+ * (.rpd files, of rocmProfileData) has calls and ops in a table each, and a table that joins them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -34,6 +35,9 @@ struct rocpd {
 	struct tfh_map pid, tid;     /* id -> number of the process, the thread */
 	struct tfh_map thread;	     /* id -> thread + 1 */
 	struct tfh_map fn;	     /* see tfh_import_fn() */
+	struct tfh_map issuer;	     /* .rpd: op -> its call */
+	struct tfh_map call;	     /* .rpd: call -> number of its process << 32 | correlation */
+	uint32_t calls;
 	TFH_VEC(struct job_process) process;
 	int64_t device; /* number of the first one, -1 until known */
 	bool hip;	/* its calls were recorded, so those of HSA below them are not read */
@@ -353,6 +357,114 @@ static int row_copy(void *arg, const struct tfh_table_row *row)
 	return tfh_build_op(r->b, &op);
 }
 
+/* ---- .rpd files ---- */
+
+static int row_link(void *arg, const struct tfh_table_row *row)
+{
+	struct rocpd *r = arg;
+
+	return put(&r->issuer, tfh_row_int(row, 0, -1), (uint64_t)tfh_row_int(row, 1, -1));
+}
+
+static int row_copied(void *arg, const struct tfh_table_row *row)
+{
+	static const uint8_t dirs[] = {TFH_DIR_H2H, TFH_DIR_H2D, TFH_DIR_D2H, TFH_DIR_D2D};
+	struct rocpd *r = arg;
+	int64_t call = tfh_row_int(row, 0, -1), bytes = tfh_row_int(row, 1, 0);
+	uint32_t kind = number(row, 2);
+	int rc = kind < sizeof(dirs) ? put(&r->copy, call, dirs[kind]) : 0;
+
+	return !rc && bytes > 0 && (uint64_t)bytes <= MOST_BYTES
+		       ? put(&r->bytes, call, (uint64_t)bytes)
+		       : rc;
+}
+
+/* A call of the runtime, a range that the program named, or the recorder's own work. */
+static int row_call(void *arg, const struct tfh_table_row *row)
+{
+	struct rocpd *r = arg;
+	const char *name = get_text(&r->text, tfh_row_int(row, MORE + 1, -1));
+	const char *text = get_text(&r->text, tfh_row_int(row, MORE + 2, -1));
+	int64_t pid = tfh_row_int(row, PROCESS, -1), tid = tfh_row_int(row, MORE, -1);
+	struct tfh_event ev = {.kind = TFT_CALL};
+	struct job_process *p;
+	bool marker = name && !strcmp(name, "UserMarker");
+	int64_t thread;
+	int rc;
+
+	if (!name || !times(row, &ev.t0, &ev.t1) || (!marker && !tfh_starts_with(name, "hip")))
+		return 0;
+	if (put(&r->pid, pid, (uint64_t)pid) || put(&r->tid, tid, (uint64_t)tid))
+		return -ENOMEM;
+	rc = process_of(r, pid, &p);
+	if (rc)
+		return rc;
+	thread = thread_of(r, p, tid);
+	if (thread < 0)
+		return -ENOMEM;
+	ev.process = p->index;
+	ev.thread = (uint32_t)thread;
+	rc = marker ? 0 : tfh_import_fn(r->b, &r->fn, name, &ev.fn);
+	if (!rc && !ev.fn)
+		rc = tfh_import_host_event(r->b, marker && text ? text : name, TFT_RANGE_NOTE, &ev);
+	else if (!rc)
+		rc = note_first(r, p, name, &ev);
+	if (rc)
+		return rc;
+	r->work |= tfh_family_issues(ev.fn->family);
+	ev.dir = ev.fn->dir;
+	if (ev.fn->family == TFH_FAM_COPY)
+		add_copy(r, row, &ev);
+	if (put(&r->call, tfh_row_int(row, EVENT, -1), (uint64_t)p->index << 32 | ++r->calls))
+		return -ENOMEM;
+	return tfh_build_event(r->b, &ev, r->calls);
+}
+
+static int row_op(void *arg, const struct tfh_table_row *row)
+{
+	struct rocpd *r = arg;
+	const char *name = get_text(&r->text, tfh_row_int(row, MORE + 2, -1));
+	const char *type = get_text(&r->text, tfh_row_int(row, MORE + 3, -1));
+	int64_t call = (int64_t)get(&r->issuer, tfh_row_int(row, EVENT, -1));
+	uint64_t issued = call ? get(&r->call, call) : 0;
+	struct tfh_op op = {.process = (uint32_t)(issued >> 32),
+			    .correlation = (uint32_t)issued,
+			    .device = number(row, MORE),
+			    .name = ""};
+
+	if (!type || !times(row, &op.t0, &op.t1) || !r->process.n || strstr(type, "Barrier") ||
+	    strstr(type, "Marker"))
+		return 0;
+	r->work = true;
+	op.stream = tfh_import_stream(&r->device, op.device, tfh_row_int(row, MORE + 1, 0));
+	op.kind = tfh_starts_with(type, "Copy")	  ? TFH_OP_COPY
+		  : tfh_starts_with(type, "Fill") ? TFH_OP_MEMSET
+						  : TFH_OP_KERNEL;
+	if (op.kind == TFH_OP_COPY) {
+		tfh_import_copy_name(type, &op);
+		op.bytes = get(&r->bytes, call);
+	} else if (op.kind == TFH_OP_KERNEL) {
+		op.name = name ? name : "";
+		op.communication = tfh_kernel_communicates(op.name);
+	}
+	return tfh_build_op(r->b, &op);
+}
+
+static const struct tfh_nsys_table rpd_tables[] = {
+	{"rocpd_string", {"id", "string"}, NULL, row_text},
+	{"rocpd_api_ops", {"op_id", "api_id"}, NULL, row_link},
+	{"rocpd_copyapi", {"api_ptr_id", "size", "kind"}, NULL, row_copied},
+	{"rocpd_api",
+	 {"start", "end", "pid", "id", "tid", "apiName_id", "args_id"},
+	 NULL,
+	 row_call},
+	{"rocpd_op",
+	 {"start", "end", "gpuId", "id", "gpuId", "queueId", "description_id", "opType_id"},
+	 NULL,
+	 row_op},
+	{NULL, {NULL}, NULL, NULL},
+};
+
 static const struct tfh_nsys_table tables[] = {
 	{"rocpd_string", {"id", "string"}, NULL, row_text},
 	{"rocpd_info_kernel_symbol", {"id", "display_name", "kernel_name"}, NULL, row_symbol},
@@ -389,8 +501,9 @@ static int finish(struct rocpd *r)
 
 static void drop(struct rocpd *r)
 {
-	struct tfh_map *maps[] = {&r->text,  &r->kernel, &r->agent, &r->stack,	&r->copy,
-				  &r->bytes, &r->pid,	 &r->tid,   &r->thread, &r->fn};
+	struct tfh_map *maps[] = {&r->text,   &r->kernel, &r->agent,  &r->stack,
+				  &r->copy,   &r->bytes,  &r->pid,    &r->tid,
+				  &r->thread, &r->fn,	  &r->issuer, &r->call};
 
 	for (size_t i = 0; i < sizeof(maps) / sizeof(*maps); i++)
 		tfh_map_free(maps[i]);
@@ -402,15 +515,19 @@ int tfh_import_rocpd(struct tfh_builder *b, struct tfh_tables *t, const char *pa
 		     struct tfh_err *err)
 {
 	struct rocpd r = {.b = b, .device = -1};
+	bool rpd = tfh_tables_have(t, "rocpd_api");
 	int rc;
 
 	tfh_arena_init(&r.arena, 0);
 	tfh_build_source(b, TFH_SRC_ROCPROF);
-	rc = tfh_nsys_read(tables, t, &r, err);
+	rc = tfh_nsys_read(rpd ? rpd_tables : tables, t, &r, err);
 	if (!rc && !r.work)
 		rc = tfh_err_set(err, -ENODATA,
-				 "%s: written by rocprofv3, but without a single launch, kernel or "
-				 "copy: record the job with `rocprofv3 --runtime-trace`",
+				 rpd ? "%s: written by rocmProfileData, but without a single "
+				       "launch, kernel or copy"
+				     : "%s: written by rocprofv3, but without a single launch, "
+				       "kernel or copy: record the job with `rocprofv3 "
+				       "--runtime-trace`",
 				 path);
 	if (!rc && (rc = finish(&r)))
 		tfh_err_set(err, rc, "out of memory");

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """rocprofv3's database (rocpd) says the same of steps and of what the device did as PyTorch's profiler of the same events. Its rows are views over tables
 with the run's number in their names; calls and ops are joined by the stack_id of their events. Without rows of copies, calls tell their direction and
-size. The first call starts the runtime, the first launch loads the kernels: neither is part of a step. `tfhook import` keeps it."""
+size. The first call starts the runtime, the first launch loads the kernels: neither is part of a step. `tfhook import` keeps it.
+So does an .rpd file of rocmProfileData, where a table joins calls with their ops and "UserMarker" is a range that its arguments name."""
+import gzip
 import os
 import sqlite3
 import sys
@@ -91,6 +93,51 @@ assert "by rocprof" in said and "0 of them without the call" in said and "4711" 
 tfhook("import", path, "-o", TMP + "/r.tft")
 again = report(TMP + "/r.tft")
 assert again["verdict"] == got["verdict"] and again["run"]["source"] == "rocprof"
+
+
+def rpd(trace, name):
+    """As rocmProfileData writes them; its ids begin at 2^32."""
+    path, texts, n = os.path.join(TMP, name), {}, 1 << 32
+    db = sqlite3.connect(path)
+    for table, columns in {"string": "id, string", "api": 'id, pid, tid, start, "end", apiName_id, args_id', "api_ops": "api_id, op_id",
+                           "op": 'id, gpuId, queueId, start, "end", description_id, opType_id', "copyapi": "api_ptr_id, size, kind"}.items():
+        db.execute("CREATE TABLE rocpd_%s (%s)" % (table, columns))
+
+    def put(table, *values):
+        db.execute("INSERT INTO rocpd_%s VALUES (%s)" % (table, ", ".join("?" * len(values))), values)
+
+    def text(of):
+        if of not in texts:
+            texts[of] = len(texts) + 1
+            put("string", texts[of], of)
+        return texts[of]
+
+    for e in sorted(trace["traceEvents"], key=lambda e: e["cat"] != "cuda_runtime"):
+        n += 1
+        a, span = e.get("args", {}), (round(e["ts"] * 1000), round((e["ts"] + e["dur"]) * 1000))
+        if e["cat"] == "cuda_runtime":
+            put("api", (1 << 40) + a["correlation"], 4711, 4711, *span, text(e["name"].replace("cuda", "hip")), text(""))
+        elif e["cat"] in ("kernel", "gpu_memcpy"):
+            copy = next((v[1] for k, v in COPIES.items() if k in e["name"]), None) if e["cat"] == "gpu_memcpy" else None
+            put("op", n, 1, a["stream"], *span, text("" if copy else e["name"]), text("Copy" + copy if copy else "KernelExecution"))
+            put("api_ops", (1 << 40) + a["correlation"], n)
+            if copy:
+                put("copyapi", (1 << 40) + a["correlation"], 4096, 1 if copy == "HostToDevice" else 2)
+        else:
+            put("api", n, 4711, 4711, *span, text("UserMarker"), text(e["name"]))
+    db.commit()
+    db.close()
+    return path
+
+
+path = rpd(trace, "trace.rpd")
+check_same(report(path), want, "compute", "input", "host", "communication", "transfer")
+said = tfhook("info", path).stdout.decode()
+assert "0 of them without the call" in said and "4711" in said, said
+with open(path, "rb") as f, gzip.open(path + ".gz", "wb") as packed:
+    packed.write(f.read())
+said = tfhook("report", path + ".gz", status=3).stderr.decode()
+assert "unpack it first" in said and said.count("\n") == 1, said
 
 # A program whose copies were not recorded; the runtime starts in 600 ms, the first launch loads kernels for 500.
 db = Database("once_results.db")
