@@ -171,6 +171,11 @@ v, part, do = judge("gloo", lambda t: [event("cpu_op", "aten::mm", t + 100, 2000
                                        event("cpu_op", "aten::add", t + 3000, 1000, tid=102)], device=False)
 assert v["cause"] == "communication.transfer" and 0.48 < part["communication"] < 0.52 and 0.28 < part["compute"] < 0.32, (v, part)
 
+# A call of another rank's function lasts until the answer is there; what is computed here meanwhile is computing.
+v, part, do = judge("rpc", lambda t: [event("user_annotation", "rpc_async#f(worker0 -> worker1)", t + 100, 8000),
+                                      event("cpu_op", "aten::mm", t + 200, 2000)], device=False)
+assert v["cause"].startswith("communication.") and part["communication"] > 0.78 and 0.18 < part["compute"] < 0.22, (v, part)
+
 # Launches of a thread that captures a graph move nothing, and are no steps: three are captured between any two that run.
 def captured(t):
     calls = [("cudaStreamBeginCapture", 1200)] + [("cudaLaunchKernel", 1300 + 900 * k) for k in range(3)] + [("cudaStreamEndCapture", 8000)]
