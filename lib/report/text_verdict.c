@@ -223,15 +223,15 @@ static void gain_line(const struct tfh_page *page, char *out, size_t size)
 		put_unbound(r, w, out + n, size - (size_t)n);
 	}
 	if (tfh_gain_of(w) == TFH_GAIN_PREDICTED)
-		snprintf(out, size, "without %.40s %s per step (%s%s%s faster)%s",
+		snprintf(out, size, "without %s %s per step (%s%s%s faster)%s",
 			 place ? place : "it", tfh_fmt_time(step, w->step_s),
 			 isnan(w->low_s) ? "" : tfh_fmt_times(range, w->low_s, w->high_s),
 			 isnan(w->low_s) ? "" : "; ", tfh_fmt_factor(factor, w->speedup), saved);
 	else if (tfh_is_range(r, w))
-		snprintf(out, size, "without %.40s %s per step%s", place ? place : "it",
+		snprintf(out, size, "without %s %s per step%s", place ? place : "it",
 			 tfh_fmt_times(range, w->low_s, w->high_s), saved);
 	else if (!isnan(w->ceiling_speedup))
-		snprintf(out, size, "without %.40s at best %s per step (%s)%s",
+		snprintf(out, size, "without %s at best %s per step (%s)%s",
 			 place ? place : "it", tfh_fmt_time(step, tfh_least_step(r, w)),
 			 tfh_fmt_factor(factor, w->ceiling_speedup), saved);
 }
@@ -312,7 +312,7 @@ static void gain_row(const struct tfh_page *page, const char *label)
 		return;
 	bool maybe = r->found.serves == TFH_SERVES_MAYBE;
 	put_step_gain(r, w, step, sizeof(step));
-	n = (size_t)snprintf(line, sizeof(line), "%s%s%.40s%sstep %s",
+	n = (size_t)snprintf(line, sizeof(line), "%s%s%s%sstep %s",
 			     maybe ? "none if it waits for requests; else " : "",
 			     place ? "without " : "", place ? place : "", place ? ": " : "", step);
 	char run[TFH_RANGE + 8] = "";

@@ -205,8 +205,11 @@ void tfh_name_places(struct tfh_wording *w)
 	for (uint32_t i = 0; i < w->r->n_place; i++) {
 		const struct tfh_place_gain *g = &w->r->place[i];
 		const char *file = tfh_file_words(w, g->file);
+		char name[64];
 		w->place[i] =
-			g->whole ? tfh_function_of(w, g->function)
+			g->whole ? tfh_phrase(w, "%s",
+					      tfh_fmt_cut(name, sizeof(name),
+							  tfh_function_of(w, g->function), 40))
 			: g->first_line == g->last_line
 				? tfh_phrase(w, "%s:%u", file, g->line)
 				: tfh_phrase(w, "%s:%u-%u", file, g->first_line, g->last_line);

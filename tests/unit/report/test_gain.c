@@ -68,6 +68,39 @@ static void gain_of_the_fix(void **state)
 	}
 }
 
+static void place_screen(FILE *out, const struct tfh_result *r)
+{
+	struct tfh_wording words = fixture_words(r);
+	struct tfh_style style = {0};
+
+	words.place[0] = "compiling at train_the_large_model_now.py:1234";
+	tfh_report_screen(out, &words, &style);
+}
+
+/* The place without which a step is told keeps its line, however long its file's name. */
+static void place_of_the_gain(void **state)
+{
+	(void)state;
+	struct tfh_result r = fixture();
+
+	r.verdict.cls = r.steady.cls = TFH_CLASS_HOST_BOUND;
+	r.verdict.cause = r.steady.cause = TFH_CAUSE_HOST_COMPILE;
+	r.found.sampled.samples = 100;
+	r.n_place = r.line_place = r.n_whatif = 1;
+	r.place[0] = (struct tfh_place_gain){.file = "/job/train_the_large_model_now.py",
+					     .function = "main",
+					     .line = 1234,
+					     .first_line = 1234,
+					     .last_line = 1234,
+					     .gain = r.whatif[0]};
+	r.whatif[0].remove = TFH_REMOVE_HOST;
+	r.whatif[0].low_s = 0.001;
+	char *text = fixture_print(place_screen, &r);
+	if (!strstr(text, "compiling at train_the_large_model_now.py:1234: step "))
+		fail_msg("%s", text);
+	free(text);
+}
+
 /* A range too wide for a prediction still has a step with everything else as it was; a bound that is none stands beside it. */
 static void about_that_time(void **state)
 {
@@ -285,6 +318,7 @@ int main(void)
 		cmocka_unit_test(larger_gain_first),  cmocka_unit_test(second_thing),
 		cmocka_unit_test(bounds_that_tell),   cmocka_unit_test(bound_of_all),
 		cmocka_unit_test(wide_interval),      cmocka_unit_test(framework_by_calls),
+		cmocka_unit_test(place_of_the_gain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
