@@ -6,8 +6,8 @@
  * XLA, PyTorch); code that holds it is Python, or native code that is as good as Python to all
  * other threads. What other threads or processes did meanwhile is in sampled_others.c. Start and
  * end are left out, since a longer run has no more of them: imports, what is before and after the
- * loop over steps, compiling that is over in its first iterations (or in the first half of the
- * time), and the interpreter's end, when no frames are left.
+ * loop over steps, compiling in its first iterations (or in the first half of the time) and in few
+ * of the others, and the interpreter's end, when no frames are left.
  */
 #include <errno.h>
 #include <math.h>
@@ -81,12 +81,39 @@ static bool is_later(const struct sampled_run *x, uint32_t sample)
 	return s->sample[sample].t > s->sample[0].t / 2 + s->sample[s->n - 1].t / 2;
 }
 
+/* Compiling of the later iterations, which follow each other. */
+struct later_compiling {
+	uint32_t step; /* of the last sample */
+	double in_step, ns, squares;
+};
+
+static void add_compiling(struct later_compiling *c, uint32_t step, double ns)
+{
+	double before = step == c->step ? c->in_step : 0;
+
+	c->step = step;
+	c->in_step = before + ns;
+	c->squares += c->in_step * c->in_step - before * before;
+	c->ns += ns;
+}
+
+/* Whether a program compiles in many of its later iterations. What a few of them compile (the first
+ * evaluation, a last batch that is smaller), the others use. Iterations count by their time. */
+static bool compiles_often(const struct sampled_run *x, const struct later_compiling *c)
+{
+	double steps = (double)x->steps.steps - TFH_VERDICT_SAMPLED_FIRST;
+
+	return steps <= 0 ||
+	       c->ns * c->ns > fmin(TFH_VERDICT_LINE_SAMPLES, steps / 2) * c->squares;
+}
+
 /* What decides how single samples count: whether it goes on compiling, and whether it waits at a
  * queue. */
 static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *workers)
 {
 	const struct tfh_start *s = x->start;
-	double later = 0, compiles = 0, all = 0, queue = 0;
+	struct later_compiling compiles = {0};
+	double later = 0, all = 0, queue = 0;
 
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct tfh_model_line frame[TFH_VERDICT_FRAMES];
@@ -97,10 +124,12 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 		x->end = n ? k->t : x->end;
 		all += k->ns;
 		later += is_late ? k->ns : 0;
-		compiles += is_late && tfh_role_compiles(role) ? k->ns : 0;
+		if (is_late && tfh_role_compiles(role))
+			add_compiling(&compiles, x->steps.step ? x->steps.step[i] : 0, k->ns);
 		queue += role == TFH_ROLE_QUEUE && k->state != TFT_STATE_RUNNING ? k->ns : 0;
 	}
-	x->compiles_on = compiles >= TFH_BLOCKING_SHARE * later;
+	x->compiles_on =
+		compiles.ns >= TFH_BLOCKING_SHARE * later && compiles_often(x, &compiles);
 	x->causes.fed =
 		x->causes.making.busy && workers->threads && queue >= TFH_BLOCKING_SHARE * all;
 	x->causes.starved =

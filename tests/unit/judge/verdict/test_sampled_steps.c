@@ -4,7 +4,7 @@
  * as far as it came; loops that follow each other in a function are two; a loop inside of one that no iterator shows has no
  * steps that could be counted; a program without a loop that calls a library's has the steps of that one. What an outer loop waits
  * for belongs to the inner one that has queued it (JAX), as far as the pace of the inner one, while it waits itself, allows; the
- * rest of the outer one is time between loops. Compiling in all iterations belongs to them. */
+ * rest of the outer one is time between loops. Compiling in all iterations belongs to them, compiling in a few of them does not. */
 #include "sampled_job.h"
 
 /* 6 epochs of 25 steps of 20 ms; of the fourth epoch there is no sample. */
@@ -302,6 +302,28 @@ static void test_compiles_on(void **state)
 	expect(20, true);
 }
 
+/* 100 steps, of which the first one compiles for a second, and the 50th for half a second: an evaluation. */
+static void test_compiles_twice(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		for (uint32_t k = 0; k < (i ? i == 49 ? 50 : 0 : 100); k++) {
+			at(COMPILES);
+			in(2, i + 1, 99 - i);
+		}
+		for (uint32_t k = 0; k < 4; k++) {
+			at(IN_EPOCH);
+			in(2, i + 1, 99 - i);
+		}
+	}
+	struct tfh_result *r = judge();
+
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_PYTHON);
+	assert_true(r->found.sampled.compiles_first);
+	assert_true(fabs(r->steps.median_s - 0.04) < 0.002);
+	tfh_result_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -311,7 +333,7 @@ int main(void)
 		cmocka_unit_test(test_evaluated),   cmocka_unit_test(test_compiles_on),
 		cmocka_unit_test(test_while),	    cmocka_unit_test(test_goes_on),
 		cmocka_unit_test(test_fit),	    cmocka_unit_test(test_generator),
-		cmocka_unit_test(test_few_samples),
+		cmocka_unit_test(test_few_samples), cmocka_unit_test(test_compiles_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
