@@ -66,6 +66,12 @@ double tfh_called_python_s(const struct tfh_seen_workers *k)
 	return s;
 }
 
+bool tfh_start_together(const struct tfh_start_line *a, const struct tfh_start_line *b)
+{
+	return a == b || (!a->imports && !b->imports && strcmp(a->function, "<module>") &&
+			  !strcmp(a->function, b->function) && !strcmp(a->file, b->file));
+}
+
 void tfh_result_free(struct tfh_result *r)
 {
 	struct owned *o = (struct owned *)r;

@@ -229,8 +229,10 @@ struct tfh_start_line {
 	uint64_t samples;
 };
 
-/* What samples show in a part of the run outside its steps: before the first call, in start-up, or
- * between loops, where that took longest. */
+/* result.c: whether they are of one function, or the same; a line that imports is on its own. */
+bool tfh_start_together(const struct tfh_start_line *a, const struct tfh_start_line *b);
+
+/* What samples show in a part of the run outside its steps. */
 enum {
 	TFH_SEEN_BEFORE,
 	TFH_SEEN_STARTUP,

@@ -383,8 +383,6 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 	rc = rc ? rc : find_steps(&x, end_of(&x, feed, r));
 	if (!rc && x.steps.steps && r->n_tree)
 		rc = tfh_sampled_tree(x.start, &x.steps, feed->processes[r->process].born_ns, r);
-	if (!rc && r->n_tree > 1)
-		rc = tfh_sampled_start(x.start, feed->processes[r->process].born_ns, r);
 	rc = rc ? rc : tfh_sampled_pool(x.start, &x.causes.making, &x.out->pool);
 	if (!rc && x.out->pool.file)
 		rc = judge_pool(&x, &pool);
@@ -394,6 +392,9 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 		rc = add_sample(&x, i);
 	if (!rc)
 		rc = finish(&x, feed, r);
+	if (!rc && r->n_tree > 1)
+		rc = tfh_sampled_start(feed->start(feed->arg, r->process),
+				       feed->processes[r->process].born_ns, r);
 	free(x.causes.making.work);
 	free(x.steps.step);
 	free(x.causes.libraries.use.v);

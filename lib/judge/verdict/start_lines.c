@@ -1,9 +1,10 @@
 /*
  * What the main thread did outside the steps: before the first recorded call (sampled by `tfhook
- * run` from outside), during start-up (sampled from outside or by the process itself), in the
- * longest time between loops, and in all evaluations. A line of the program that imports a module
- * is charged with everything the module does: "importing tensorflow (train.py:3)". Shares of lines
- * refer to the wall time of the part, so time without samples belongs to no line.
+ * run` from outside), during start-up (sampled from outside or by the process itself), between
+ * loops (in the longest gap if it has most of that time, or in all gaps), and in all evaluations. A
+ * line of the program that imports a module is charged with everything the module does: "importing
+ * tensorflow (train.py:3)". Shares of lines refer to the wall time of the part, so time without
+ * samples belongs to no line.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct start_part {
 	const struct tfh_accounts *accounts;
 	struct tfh_seen_start *out;
 	int64_t t0, t1;
+	enum tfh_segment all; /* all windows of that kind are the part; NONE: from t0 to t1 */
 	/* Depth of the program's frame whose line is told, from 1 at its outermost one; 0: its
 	 * innermost one. */
 	uint32_t depth;
@@ -174,12 +176,13 @@ static int add_outside(struct start_part *p, const struct tfh_start *s)
 	return rc;
 }
 
-/* Whether a time is in an evaluation; *window advances with it. */
-static bool evaluates(const struct tfh_accounts *accounts, int64_t t, size_t *window)
+/* Whether a time is in a window of that kind; *window advances with it. */
+static bool is_within(const struct tfh_accounts *accounts, int64_t t, enum tfh_segment of,
+		      size_t *window)
 {
 	tfh_judged_at(accounts, t, window);
 	return *window < accounts->step.n && accounts->step.v[*window].start_s <= (double)t / 1e9 &&
-	       accounts->use[*window].segment == TFH_SEGMENT_EVAL;
+	       accounts->use[*window].segment == of;
 }
 
 /* Adds the process' own samples after the last one from outside. */
@@ -194,9 +197,8 @@ static int add_own(struct start_part *p, int64_t from)
 
 	for (size_t i = 0; i < tfh_stack_samples_count(facts->samples) && !rc; i++) {
 		struct tfh_seen_sample k = tfh_stack_samples_at(facts->samples, i);
-		bool in = p->out->kind == TFH_BRANCH_EVALUATE
-				  ? evaluates(p->accounts, k.t, &window)
-				  : k.t > from && k.t >= p->t0 && k.t < p->t1;
+		bool in = p->all != TFH_SEGMENT_NONE ? is_within(p->accounts, k.t, p->all, &window)
+						     : k.t > from && k.t >= p->t0 && k.t < p->t1;
 		if (!in || feed->threads[k.thread].tid != main)
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
@@ -279,11 +281,21 @@ static bool in_steps(const struct start_part *p, const struct tfh_start_line *l)
 	return false;
 }
 
-/* Whether one line has most of the part, and is its own. */
-static bool has_line(const struct start_part *p)
+/* Whether one function has most of the part at lines that are the part's own. */
+static bool has_lines(const struct start_part *p)
 {
-	return p->out->n_line && p->out->line[0].share >= TFH_VERDICT_MOST_SHARE &&
-	       !in_steps(p, &p->out->line[0]);
+	const struct tfh_seen_start *s = p->out;
+
+	for (uint32_t i = 0; i < s->n_line; i++) {
+		double share = 0;
+		for (uint32_t k = 0; k < s->n_line; k++)
+			if (tfh_start_together(&s->line[k], &s->line[i]) &&
+			    !in_steps(p, &s->line[k]))
+				share += s->line[k].share;
+		if (share >= TFH_VERDICT_MOST_SHARE)
+			return true;
+	}
+	return false;
 }
 
 /* What follows the steps often calls the same functions as these: its own lines are those that call
@@ -293,11 +305,11 @@ static int look_at_callers(struct start_part *p, const struct tfh_start *s)
 	uint32_t depth = 0;
 	int rc = 0;
 
-	if (!p->out->n_line || has_line(p))
+	if (!p->out->n_line || has_lines(p))
 		return 0;
 	do
 		rc = look(p, s, ++depth);
-	while (!rc && depth < TFH_VERDICT_FRAMES && has_line(p));
+	while (!rc && depth < TFH_VERDICT_FRAMES && has_lines(p));
 	return rc ? rc : look(p, s, depth - 1);
 }
 
@@ -315,22 +327,52 @@ static int find_lines(struct start_part *p, const struct tfh_start *s,
 	return rc;
 }
 
-/* All evaluations together are a part, too, which was not sampled from outside. */
 static int find_part(const struct tfh_accounts *accounts, const struct tfh_part_of_run *part,
-		     const struct tfh_result *r, struct tfh_seen_start *out)
+		     enum tfh_segment all, const struct tfh_result *r, struct tfh_seen_start *out)
 {
 	const struct tfh_feed *feed = accounts->facts->feed;
-	bool outside = feed->start && part->kind != TFH_BRANCH_EVALUATE;
+	bool outside = feed->start && all == TFH_SEGMENT_NONE;
 	const struct tfh_start *s =
 		outside ? feed->start(feed->arg, accounts->facts->process) : NULL;
 	struct start_part p = {.accounts = accounts,
 			       .out = out,
+			       .all = all,
 			       .steps = r->found.node,
 			       .n_steps = r->found.n_node,
 			       .t0 = (int64_t)(part->begin_s * 1e9),
 			       .t1 = (int64_t)((part->begin_s + part->wall_s) * 1e9)};
 
 	return find_lines(&p, s, part);
+}
+
+/* All windows of a kind together are a part, too, which was not sampled from outside. */
+static int find_all(const struct tfh_accounts *accounts, enum tfh_branch kind, enum tfh_segment all,
+		    const struct tfh_result *r, struct tfh_seen_start *out)
+{
+	const struct tfh_part_of_run part = {
+		.kind = kind, .wall_s = (double)accounts->loops->segment_ns[all] / 1e9};
+
+	return find_part(accounts, &part, all, r, out);
+}
+
+/* Of the time between loops, the longest gap is looked at, or all gaps if it has less than half. */
+static int find_between(const struct tfh_accounts *accounts, const struct tfh_result *r,
+			struct tfh_seen_start *out)
+{
+	const struct tfh_part_of_run *most = NULL;
+	double all = 0;
+
+	for (uint32_t i = 1; i < r->n_tree; i++) {
+		const struct tfh_part_of_run *p = &r->tree[i];
+		if (p->kind != TFH_BRANCH_BETWEEN)
+			continue;
+		all += p->wall_s;
+		if (!p->parent && p->runs == 1 && (!most || p->wall_s > most->wall_s))
+			most = p;
+	}
+	if (most && 2 * most->wall_s > all)
+		return find_part(accounts, most, TFH_SEGMENT_NONE, r, out);
+	return find_all(accounts, TFH_BRANCH_BETWEEN, TFH_SEGMENT_BETWEEN, r, out);
 }
 
 int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result *r)
@@ -343,6 +385,9 @@ int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result
 		const struct tfh_part_of_run *part = &r->tree[i];
 		bool start = part->kind == TFH_BRANCH_STARTUP;
 		struct start_part p = {
+			.all = TFH_SEGMENT_NONE,
+			.steps = r->found.node,
+			.n_steps = r->found.n_node,
 			.out = &r->found.start[start ? TFH_SEEN_STARTUP : TFH_SEEN_AFTER],
 			.t0 = born + (int64_t)(part->begin_s * 1e9),
 			.t1 = born + (int64_t)((part->begin_s + part->wall_s) * 1e9)};
@@ -354,29 +399,23 @@ int tfh_sampled_start(const struct tfh_start *s, int64_t born, struct tfh_result
 
 int tfh_find_start(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
-	const struct tfh_part_of_run *between = NULL;
-	struct tfh_part_of_run evaluated = {
-		.kind = TFH_BRANCH_EVALUATE,
-		.wall_s = (double)accounts->loops->segment_ns[TFH_SEGMENT_EVAL] / 1e9};
+	struct tfh_seen_start *out = r->found.start;
 	int rc = 0;
 
 	for (int i = 0; i < TFH_SEEN_STARTS; i++)
-		r->found.start[i].kind = TFH_BRANCH_NONE;
+		out[i].kind = TFH_BRANCH_NONE;
 	for (uint32_t i = 1; i < r->n_tree && !rc; i++) {
 		const struct tfh_part_of_run *p = &r->tree[i];
-		if (p->parent)
-			continue;
-		if (p->kind == TFH_BRANCH_BEFORE)
-			rc = find_part(accounts, p, r, &r->found.start[TFH_SEEN_BEFORE]);
-		else if (p->kind == TFH_BRANCH_STARTUP)
-			rc = find_part(accounts, p, r, &r->found.start[TFH_SEEN_STARTUP]);
-		else if (p->kind == TFH_BRANCH_AFTER)
-			rc = find_part(accounts, p, r, &r->found.start[TFH_SEEN_AFTER]);
-		else if (p->kind == TFH_BRANCH_BETWEEN && p->runs == 1 &&
-			 (!between || p->wall_s > between->wall_s))
-			between = p;
+		int at = p->kind == TFH_BRANCH_BEFORE	 ? TFH_SEEN_BEFORE
+			 : p->kind == TFH_BRANCH_STARTUP ? TFH_SEEN_STARTUP
+			 : p->kind == TFH_BRANCH_AFTER	 ? TFH_SEEN_AFTER
+							 : TFH_SEEN_STARTS;
+		if (!p->parent && at != TFH_SEEN_STARTS)
+			rc = find_part(accounts, p, TFH_SEGMENT_NONE, r, &out[at]);
 	}
-	if (between && !rc)
-		rc = find_part(accounts, between, r, &r->found.start[TFH_SEEN_BETWEEN]);
-	return rc ? rc : find_part(accounts, &evaluated, r, &r->found.start[TFH_SEEN_EVALUATE]);
+	if (!rc)
+		rc = find_between(accounts, r, &out[TFH_SEEN_BETWEEN]);
+	return rc ? rc
+		  : find_all(accounts, TFH_BRANCH_EVALUATE, TFH_SEGMENT_EVAL, r,
+			     &out[TFH_SEEN_EVALUATE]);
 }

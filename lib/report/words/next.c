@@ -274,19 +274,29 @@ static size_t of_steps(const struct tfh_wording *w, struct next *next)
 	return n;
 }
 
-/* Of a run that was killed, start-up is told only where it came to hardly any step: a longer run
- * has more of these. */
+/* Whether most of a part of the run is within its loops: a longer run has more of it. */
+static bool recurs(const struct tfh_result *r, enum tfh_branch kind)
+{
+	double within = 0;
+
+	for (uint32_t i = 1; i < r->n_tree; i++)
+		within += r->tree[i].kind == kind && r->tree[i].parent ? r->tree[i].wall_s : 0;
+	return within > TFH_VERDICT_MOST_SHARE * tfh_spent(r, kind);
+}
+
+/* Of a run that was killed, what happens once is told only where it came to hardly any step: a
+ * longer run has more of these. */
 static size_t besides_steps(const struct tfh_result *r, struct next *next)
 {
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 	size_t n = 0;
 
-	if (!tfh_run_tells(r) || !r->steps.count)
-		return 0;
-	for (size_t i = 0; i < BESIDES; i++) {
-		double s = besides_lead(r, besides[i].kind);
+	for (size_t i = 0; i < BESIDES && r->steps.count; i++) {
+		enum tfh_branch kind = besides[i].kind;
+		bool told = tfh_run_tells(r) || (r->end == TFH_END_SIGNAL && recurs(r, kind));
+		double s = told ? besides_lead(r, kind) : 0;
 		/* a job that failed saves nothing: what follows is its end */
-		if (besides[i].kind == TFH_BRANCH_AFTER && (r->end_code || r->end != TFH_END_EXIT))
+		if (kind == TFH_BRANCH_AFTER && (r->end_code || r->end != TFH_END_EXIT))
 			continue;
 		if (wall > 0 && s >= TFH_REPORT_OTHER_SHARE * wall)
 			next[n++] = (struct next){.row = i, .saved_s = s};

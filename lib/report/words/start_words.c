@@ -26,12 +26,6 @@ struct lines_of {
 	uint64_t samples;
 };
 
-static bool together(const struct tfh_start_line *a, const struct tfh_start_line *b)
-{
-	return a == b || (!a->imports && !b->imports && strcmp(a->function, "<module>") &&
-			  !strcmp(a->function, b->function) && !strcmp(a->file, b->file));
-}
-
 /* most NULL: they were counted with an earlier line. */
 static struct lines_of lines_of(const struct tfh_seen_start *s, uint32_t at)
 {
@@ -39,7 +33,7 @@ static struct lines_of lines_of(const struct tfh_seen_start *s, uint32_t at)
 	double share = 0;
 
 	for (uint32_t i = 0; i < s->n_line; i++) {
-		if (!together(&s->line[i], &s->line[at]))
+		if (!tfh_start_together(&s->line[i], &s->line[at]))
 			continue;
 		if (i < at)
 			return (struct lines_of){0};

@@ -125,22 +125,34 @@ static void test_imports(void **state)
 	}
 }
 
-/* What a run did before its steps is told of one that was killed only if it had hardly come to them. */
+/* What a run did before its steps is told of one that was killed only if it had hardly come to them; what it does in each epoch,
+ * always. */
 static void test_killed(void **state)
 {
+	static const struct {
+		double before;
+		enum tfh_end end;
+		bool told;
+	} row[] = {
+		{3, TFH_END_SIGNAL, false}, {9.5, TFH_END_SIGNAL, true}, {3, TFH_END_EXIT, true}};
+
 	(void)state;
-	for (int k = 0; k < 3; k++) {
-		double before = k == 1 ? 9.5 : 3;
-		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
-						 {.kind = TFH_BRANCH_STARTUP, .wall_s = before},
-						 {.kind = TFH_BRANCH_STEP, .wall_s = 10 - before}};
+	for (size_t k = 0; k < sizeof(row) / sizeof(row[0]); k++) {
+		double before = row[k].before, gap = before < 5 ? 2 : 0.1;
+		struct tfh_part_of_run tree[] = {
+			{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+			{.kind = TFH_BRANCH_STARTUP, .wall_s = before},
+			{.kind = TFH_BRANCH_EPOCH, .wall_s = 10 - before},
+			{.kind = TFH_BRANCH_STEP, .parent = 2, .wall_s = 10 - before - gap},
+			{.kind = TFH_BRANCH_BETWEEN, .parent = 2, .wall_s = gap}};
 		struct words w;
 		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
-		w.r.end = k < 2 ? TFH_END_SIGNAL : TFH_END_EXIT;
+		w.r.end = row[k].end;
 		w.r.tree = tree;
-		w.r.n_tree = 3;
+		w.r.n_tree = 5;
 		tfh_advise_rest(&w.said);
-		assert_int_equal(advises(&w.said, "start-up"), k != 0);
+		assert_int_equal(advises(&w.said, "start-up"), row[k].told);
+		assert_int_equal(advises(&w.said, "between loops: 2.00 s"), before < 5);
 		tfh_wording_free(&w.said);
 	}
 }

@@ -1,12 +1,16 @@
 /* What must hold: samples of the main thread in evaluations, and only these, tell at which lines the evaluations are; if steps are at
  * that line, too, it is the line that calls it there. What follows the last step at the lines of the gaps between epochs is one more
- * gap, in every table; what the program does after it is not. */
+ * gap, in every table; what the program does after it is not. All gaps together have their lines; where a function has most of them,
+ * these are not those that call it. */
 #include "../tf_loops.h"
 
-enum { AT_METRIC = 1, AT_STEP, AT_SAVE, AT_SHARED };
+enum { AT_METRIC = 1, AT_METRIC_TOO, AT_STEP, AT_SAVE, AT_SHARED };
 
 static const gen_stack stacks[] = {
-	[AT_METRIC] = {{"/job/train.py", "metric", 38, false}},
+	[AT_METRIC] = {{"/job/train.py", "metric", 38, false},
+		       {"/job/train.py", "main", 91, false}},
+	[AT_METRIC_TOO] = {{"/job/train.py", "metric", 39, false},
+			   {"/job/train.py", "main", 91, false}},
 	[AT_STEP] = {{"/job/train.py", "step", 20, false}},
 	[AT_SAVE] = {{"/job/train.py", "save", 50, false}},
 	[AT_SHARED] = {{"/job/train.py", "step", 20, false},
@@ -76,7 +80,8 @@ static void test_last_gap(void **state)
 		end_of_data(g, t);
 		t += 0.05;
 		for (int i = 0; i < 10; i++, t += 30)
-			gen_sample(g, 0, t + 15, TFT_STATE_RUNNING, AT_METRIC, 30);
+			gen_sample(g, 0, t + 15, TFT_STATE_RUNNING,
+				   i % 2 ? AT_METRIC : AT_METRIC_TOO, 30);
 	}
 	for (int i = 0; i < 10; i++, t += 50)
 		gen_sample(g, 0, t + 25, TFT_STATE_RUNNING, AT_SAVE, 50);
@@ -91,6 +96,12 @@ static void test_last_gap(void **state)
 			found++;
 		}
 	assert_int_equal(found, 1);
+	const struct tfh_seen_start *s = &r->found.start[TFH_SEEN_BETWEEN];
+	assert_int_equal(s->kind, TFH_BRANCH_BETWEEN);
+	assert_int_equal(s->n_line, 2);
+	assert_true(tfh_start_together(&s->line[0], &s->line[1]));
+	assert_string_equal(s->line[0].function, "metric");
+	assert_true(s->line[0].share + s->line[1].share > 0.9);
 	tfh_result_free(r);
 }
 

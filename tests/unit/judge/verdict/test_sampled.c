@@ -209,7 +209,7 @@ static void test_threads_run(void **state)
 	ran = 0;
 }
 
-/* What follows the steps at lines of a few samples each has the line that calls them. */
+/* What follows the steps at lines that these run, too, has the line that calls them. */
 static void test_after(void **state)
 {
 	static const struct tfh_start_function of[] = {{"/job/train.py", "<module>", false},
@@ -219,18 +219,26 @@ static void test_after(void **state)
 					 {.kind = TFH_BRANCH_TRAIN, .wall_s = 4},
 					 {.kind = TFH_BRANCH_AFTER, .begin_s = 4, .wall_s = 6}};
 	struct tfh_start_sample sample[100];
-	struct tfh_result r = {.tree = tree, .n_tree = 3};
+	struct tfh_seen_node node[3];
+	struct tfh_result r = {.tree = tree, .n_tree = 3, .found = {.node = node}};
 
 	(void)state;
+	for (uint32_t i = 0; i < 3; i++)
+		node[i] = (struct tfh_seen_node){
+			.file = "/job/model.py", .function = "forward", .line = 10 + i};
 	for (uint32_t i = 0; i < 100; i++)
 		sample[i] = (struct tfh_start_sample){
 			.t = gen_ns(100.0 * i), .ns = 1e8, .place = 2 + i % 3};
 	start = (struct tfh_start){.sample = sample, .n = 100, .place = at, .function = of};
-	assert_int_equal(tfh_sampled_start(&start, 0, &r), 0);
-	const struct tfh_seen_start *after = &r.found.start[TFH_SEEN_AFTER];
-	assert_int_equal(after->kind, TFH_BRANCH_AFTER);
-	assert_int_equal(after->line[0].line, 70);
-	assert_true(after->line[0].share > 0.9);
+	for (uint32_t shared = 0; shared < 2; shared++) {
+		r.found.n_node = 3 * shared;
+		assert_int_equal(tfh_sampled_start(&start, 0, &r), 0);
+		const struct tfh_seen_start *after = &r.found.start[TFH_SEEN_AFTER];
+		assert_int_equal(after->kind, TFH_BRANCH_AFTER);
+		assert_int_equal(after->n_line, shared ? 1 : 3);
+		assert_int_equal(after->line[0].line == 70, shared);
+		assert_true(!shared || after->line[0].share > 0.9);
+	}
 }
 
 /* JAX that goes on tracing after its last compilation is told from JAX that goes on compiling. */
