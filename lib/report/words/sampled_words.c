@@ -415,6 +415,10 @@ void tfh_explain_sampled(struct tfh_wording *w)
 		tfh_remark(
 			w,
 			"JAX on the CPU does not show its steps; on a GPU, or with input from tf.data or a PyTorch DataLoader, they can be found");
+	if (s->jax && awaits_computing(w->r))
+		tfh_remark(
+			w,
+			"JAX queues its computing: a line that waits for a result also waits for what lines before it queued");
 	if (s->start_s >= TFH_REPORT_OTHER_SHARE * s->wall_s)
 		tfh_remark(
 			w,

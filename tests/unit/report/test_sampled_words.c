@@ -78,12 +78,35 @@ static void test_traces(void **state)
 	}
 }
 
+/* Where the main thread waits for computing in a job of JAX, a note says that the line which waits is not always the one that queued the
+ * work. */
+static void test_queued(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct words w;
+		bool found = false;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.verdict = w.r.steady;
+		struct tfh_sampled *s = &w.r.found.sampled;
+		*s = (struct tfh_sampled){.samples = 400, .function = "", .jax = i > 0};
+		s->cause[TFH_CAUSE_COMPUTE_CPU] = 0.9;
+		s->state[i > 1 ? TFT_STATE_RUNNING : TFT_STATE_LOCK] = 0.9;
+		tfh_explain_sampled(&w.said);
+		for (uint32_t k = 0; k < w.said.n_remark; k++)
+			found |= strstr(w.said.remark[k], "what lines before it queued") != NULL;
+		assert_int_equal(found, i == 1);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_class),
 		cmocka_unit_test(test_gpu),
 		cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_queued),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
