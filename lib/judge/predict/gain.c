@@ -417,8 +417,11 @@ static void uncrowded(const struct tfh_device *d, struct tfh_samples *all, struc
 
 	if (!s->of.n || isnan(model_error(all)))
 		return;
-	double left = for_all(s, step), half = left * (model_error(all) + TFH_PREDICT_MEASURED) +
-					       TFH_PREDICT_ERRORS * s->error;
+	/* A sample without the steps that do more shows a gain of more than the waits. */
+	double most = TFH_PREDICT_MOST_OFF_PART * tfh_contended_s(d->accounts, TFH_PART_NONE);
+	double left = fmax(for_all(s, step), step - most),
+	       half = left * (model_error(all) + TFH_PREDICT_MEASURED) +
+		      TFH_PREDICT_ERRORS * s->error;
 	tfh_set_uncrowded(d->accounts, step, left, tfh_contended_s(d->accounts, TFH_PART_SYNC),
 			  half, w);
 	half = fmax(w->about_s - w->low_s, w->high_s - w->about_s);

@@ -226,6 +226,26 @@ static void test_own_waits_stay(void **state)
 	tfh_result_free(r);
 }
 
+/* Every 25th step computes for eight times as long. If a sample of the steps has none of these, CPUs for all still spare no more than
+ * the waits for them. */
+static void test_longer_steps(void **state)
+{
+	struct dg *d = dg_new();
+
+	(void)state;
+	for (int i = 0; i < 2000; i++) {
+		dg_get(d, 0, 3 * US);
+		dg_launches(d, 1, 1, i % 25 ? 2.5 : 20);
+		if (i % 100 == 99)
+			dg_sync(d, 0, 1);
+	}
+	shares(d, 0.3, 0.05);
+	struct tfh_result *r = dg_judge(d);
+	double step = r->steps.total_s / (double)r->steps.count;
+	assert_false(r->uncrowded.low_s < 0.99 * step);
+	tfh_result_free(r);
+}
+
 /* Whose threads had the CPUs decides what to do about it. */
 static void test_words(void **state)
 {
@@ -298,8 +318,9 @@ int main(void)
 		cmocka_unit_test(test_late),	       cmocka_unit_test(test_less_than_computing),
 		cmocka_unit_test(test_interrupted),    cmocka_unit_test(test_less_crowded_later),
 		cmocka_unit_test(test_own_defect),     cmocka_unit_test(test_polls),
-		cmocka_unit_test(test_words),	       cmocka_unit_test(test_late_functions),
-		cmocka_unit_test(test_own_waits_stay), cmocka_unit_test(test_full),
+		cmocka_unit_test(test_longer_steps),   cmocka_unit_test(test_words),
+		cmocka_unit_test(test_late_functions), cmocka_unit_test(test_own_waits_stay),
+		cmocka_unit_test(test_full),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
