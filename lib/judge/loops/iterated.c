@@ -34,6 +34,7 @@ struct fit {
 	int64_t first; /* time of its first sample */
 	bool sure;     /* `total` counts from the loop's first iteration */
 	bool open;     /* it may have had more */
+	bool flat;     /* it is in no other loop */
 };
 
 /* ---- samples ---- */
@@ -233,7 +234,11 @@ static int compare(const struct iterated *x, uint32_t path, struct fit *f)
 
 	if (!nest_of(x, path, &l))
 		return 0;
-	*f = (struct fit){.total = l.each * l.times, .per = 1, .sure = l.sure, .open = l.open};
+	*f = (struct fit){.total = l.each * l.times,
+			  .per = 1,
+			  .sure = l.sure,
+			  .open = l.open,
+			  .flat = l.outer == UINT32_MAX};
 	f->first = x->sample.v[x->of.entry.v[l.outer == UINT32_MAX ? l.entry : l.outer].first].t;
 	/* Iterations that were seen can only show that the clock has fewer. */
 	if (f->open && (f->total <= windows || f->total > windows + TFH_LOOPS_MISCOUNTED))
@@ -419,7 +424,7 @@ static int choose(struct iterated *x)
 	if (fits < 1)
 		return fits;
 	if (f.per > 1)
-		return f.sure ? tfh_divide_windows(x->facts, x->loops, f.per, f.total) : 0;
+		return f.sure ? tfh_divide_windows(x->facts, x->loops, f.per, f.total, f.flat) : 0;
 	if (f.total + TFH_LOOPS_MISCOUNTED >= x->begin.n && f.total != x->begin.n)
 		return correct(x, &f);
 	return 0;

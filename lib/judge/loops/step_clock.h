@@ -49,9 +49,9 @@ int tfh_one_window(const struct tfh_facts *facts, struct tfh_loops *loops, int64
 int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops);
 
 /* divided.c: divides windows into `per` iterations each, `total` in all, if these launch the same.
- * 0 or -ENOMEM. */
+ * `flat`: of a loop in no other. 0 or -ENOMEM. */
 int tfh_divide_windows(const struct tfh_facts *facts, struct tfh_loops *loops, uint64_t per,
-		       uint64_t total);
+		       uint64_t total, bool flat);
 
 /* phases.c: separates warm-up from training, adds windows for the time between loops, and marks
  * incomplete windows. Fills in the sums by segment and, if it is not known, loops->median. 0 or

@@ -1,6 +1,7 @@
 /* What must hold: where the program's loop has many steps for each wait, and device times are known,
  * each step has its own time: what is done once before many of them is told as once a round, not as a
- * delay of every step. Without device times they share the time up to the wait. */
+ * delay of every step. Without device times they share the time up to the wait. A loop that launches something more in some iterations
+ * between two waits has as many steps as iterations, unless that may be the end of a step of several parts. */
 #include "../devgen.h"
 
 #include "format/sample_loops.h"
@@ -80,11 +81,50 @@ static void test_without_times(void **state)
 	tfh_result_free(r);
 }
 
+/* A loop of four kernels that waits in each 40th iteration. Others, of that name, are launched before each `every`-th one. */
+static uint64_t iterations(uint64_t every, const char *name)
+{
+	struct dg *d = dg_new();
+
+	used = 0;
+	GEN_STACKS(&d->g->feed, stacks);
+	d->g->name[TFT_NAME_FUNCTION][9] = name;
+	for (uint64_t i = 0; i < (uint64_t)ROUNDS * EACH; i++) {
+		const struct tft_loop loop = {1, true, i + 1, (uint64_t)ROUNDS * EACH - i, 0};
+		struct tfh_packed_loops *p = &packed[used++];
+		p->bytes = (uint8_t)tft_loops_pack(&loop, 1, p->byte);
+		gen_sample(d->g, 0, d->now[0], TFT_STATE_RUNNING, 1, 0.01)->loops = p;
+		for (uint64_t k = i % every ? 1 : 0; k <= 4; k++) {
+			dg_launch(d, 0, 1, 0.4);
+			d->g->ev[d->g->n - 1].w[0] = k ? k : 9;
+		}
+		if (i % EACH != EACH - 1)
+			continue;
+		dg_launch(d, 0, 1, 0.1);
+		d->g->ev[d->g->n - 1].w[0] = 8;
+		dg_sync(d, 0, 1);
+	}
+	struct tfh_result *r = dg_judge(d);
+	uint64_t steps = r->steps.total;
+	tfh_result_free(r);
+	return steps;
+}
+
+static void test_more_in_some(void **state)
+{
+	(void)state;
+	assert_int_equal(iterations(10, "neighbours"), ROUNDS * EACH);
+	assert_int_equal(iterations(10, "adam"), ROUNDS); /* accumulated gradients */
+	assert_int_equal(iterations(EACH, "neighbours"), ROUNDS);
+	assert_int_equal(iterations(2, "neighbours"), ROUNDS); /* too many */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_once_a_round),
 		cmocka_unit_test(test_without_times),
+		cmocka_unit_test(test_more_in_some),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
