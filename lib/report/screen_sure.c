@@ -40,9 +40,9 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	}
 	if (!k)
 		return;
-	/* A few long steps may have most of the time: the others are of another class,
-	 * and no doubt. */
-	if (!r->lead && 2 * k->count < r->steps.count && k->time_share > 0.5)
+	/* A few long steps may have most of the time, or one in each round a part of it: the
+	 * others are of another class, and no doubt. */
+	if (!r->lead && 2 * k->count < r->steps.count && (k->time_share > 0.5 || r->steps.rounds))
 		say(s, "%s of %s steps are %s", tfh_fmt_count(a, k->count),
 		    tfh_fmt_count(b, r->steps.count), tfh_class_name(cls));
 	else

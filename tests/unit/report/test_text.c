@@ -420,6 +420,14 @@ static void screen_is_one(void **state)
 	assert_non_null(strstr(
 		text, "\nSURE   20 of 2,130 steps are input-bound, 75 % of training time; "));
 	free(text);
+	/* nor does one in each round */
+	r.steps.classes[r.verdict.cls].time_share = 0.4;
+	r.steps.rounds = 20;
+	text = fixture_print(fixture_screen, &r);
+	assert_non_null(strstr(
+		text, "\nSURE   20 of 2,130 steps are input-bound, 40 % of training time; "));
+	free(text);
+	r.steps.rounds = 0;
 	r.steps.classes[r.verdict.cls] = all;
 	text = fixture_print(print_crowded, &r);
 	one_screen(text);
