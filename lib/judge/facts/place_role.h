@@ -46,7 +46,7 @@ const struct tfh_model_line *tfh_place_called(const struct tfh_model_line *frame
 /* Whether a library's function of this name passes data through a model that it does not train. */
 bool tfh_makes_pass(const char *function);
 
-/* Whether it is in the file from which TensorFlow calls Python functions of pipelines and graphs. */
+/* Whether it is in the file from which TensorFlow calls Python functions of pipelines, graphs. */
 bool tfh_in_script_ops(const char *file);
 
 /* Whether a library's function only passes a call on. */
