@@ -176,6 +176,11 @@ v, part, do = judge("rpc", lambda t: [event("user_annotation", "rpc_async#f(work
                                       event("cpu_op", "aten::mm", t + 200, 2000)], device=False)
 assert v["cause"].startswith("communication.") and part["communication"] > 0.78 and 0.18 < part["compute"] < 0.22, (v, part)
 
+# Where a trace with functions of Python names none, recording it with functions of Python once more does not help.
+for functions in True, False:
+    v, part, do = judge("unnamed%d" % functions, lambda t: [event("python_function", "watch.py(9): idle", t + 50, 900, tid=OTHER)] * functions)
+    assert v["cause"] == "host.unknown" and ("once more" in do) == (not functions), (v, do)
+
 # Launches of a thread that captures a graph move nothing, and are no steps: three are captured between any two that run.
 def captured(t):
     calls = [("cudaStreamBeginCapture", 1200)] + [("cudaLaunchKernel", 1300 + 900 * k) for k in range(3)] + [("cudaStreamEndCapture", 8000)]

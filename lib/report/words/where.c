@@ -249,7 +249,8 @@ const char *tfh_place_advice(struct tfh_wording *w, enum tfh_cause cause)
 				? "make %s faster, or %s"
 				: "see what %s waits for or prepares, and do it beforehand, or %s",
 			short_name(code->function[0].name), less);
-	if (code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
+	if (w->r->found.functions ||
+	    code->s_per_step * TFH_REPORT_CODE_PART >= w->r->found.cause_s[cause])
 		return tfh_phrase(w, "%s; no function in the trace has a tenth of it", less);
 	return tfh_phrase(w, "record once more with %s to see what that thread does, and %s",
 			  tfh_code_events(w->r), less);
