@@ -582,7 +582,7 @@ int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
 	if (!rc)
 		rc = late_ops(k);
 	if (!rc && k->stop < INT64_MAX)
-		tfh_build_cut_ranges(k->b, k->process, k->stop);
+		tfh_build_cut_ranges(k->b, k->process, INT64_MIN, k->stop);
 	if (!rc && k->entries && !k->gpu)
 		rc = tfh_build_host_only(k->b, k->process);
 	if (!k->rocprof) /* whose processes are kinds of entries */

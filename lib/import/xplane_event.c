@@ -32,6 +32,7 @@ struct tfh_xplane {
 	struct tfh_map by_group;
 	struct module_run *module;
 	uint32_t n_module, cap_module;
+	int64_t from, to; /* between them the profiler did not start or stop */
 };
 
 struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host)
@@ -45,6 +46,8 @@ struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host)
 	}
 	x->b = b;
 	x->process = (uint32_t)process;
+	x->from = INT64_MIN;
+	x->to = INT64_MAX;
 	return x;
 }
 
@@ -392,6 +395,30 @@ static enum tft_range range_of(const char *name)
 									   : TFT_RANGE_NOTE;
 }
 
+/* Whether an event is JAX's or TensorFlow's function that starts or stops the profiler, which takes
+ * up to seconds: no time of the program's. */
+static bool profilers_own(struct tfh_xplane *x, const struct tfh_xevent *e)
+{
+	static const struct {
+		const char *file, *start, *stop;
+	} all[] = {{"$profiler.py:", " start_trace", " stop_trace"},
+		   {"$profiler_v2.py:", " start", " stop"}};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		const char *function = strchr(e->name, ' ');
+		if (!function || !tfh_starts_with(e->name, all[i].file))
+			continue;
+		if (!strcmp(function, all[i].start))
+			x->from = e->t1 > x->from ? e->t1 : x->from;
+		else if (!strcmp(function, all[i].stop))
+			x->to = e->t0 < x->to ? e->t0 : x->to;
+		else
+			continue;
+		return true;
+	}
+	return false;
+}
+
 static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 {
 	struct tfh_event ev = {.t0 = e->t0,
@@ -402,7 +429,7 @@ static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 	int64_t correlation = e->number[TFH_XSTAT_CORRELATION];
 	int rc = 0;
 
-	if (e->t0 == e->t1 || !*e->name)
+	if (e->t0 == e->t1 || !*e->name || profilers_own(x, e))
 		return 0; /* an instant, such as a counted allocation */
 	ev.fn = driver_call(e);
 	if (ev.fn) {
@@ -445,6 +472,7 @@ int tfh_xplane_end(struct tfh_xplane *x)
 	int64_t thread = 0;
 	int rc = 0;
 
+	tfh_build_cut_ranges(x->b, x->process, x->from, x->to);
 	if (!x->marked && !x->n_step)
 		rc = steps_of_modules(x);
 	if (rc || x->marked || !x->n_step)

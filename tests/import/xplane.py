@@ -204,7 +204,27 @@ def jitted(whole):
     assert not whole or (steps["total"] == 5 and steps["clock_name"] == "train_step" and abs(steps["median_s"] - 0.01) < 1e-4), steps
 
 
+def started():
+    """JAX's functions that start and stop the profiler are no time of the program's, nor is what else was recorded meanwhile."""
+    gpu, host, n = Plane("/device:GPU:0"), Plane("/host:CPU"), 0
+    main, launches, kernels = [("$profiler.py:101 start_trace", 0, 900 * MS, {})], [], []
+    for i in range(6):
+        at = 900 * MS + i * 10 * MS
+        n += 1
+        main.append(("train", at, 10 * MS, {"_r": 1, "step_num": i}))
+        launches.append(("cuLaunchKernel", at + MS, 10000, {"correlation_id": n, "context_id": 1}))
+        kernels.append(("gemm", at + MS + 20000, 8 * MS, {"correlation_id": n}))
+    main.append(("$profiler.py:213 stop_trace", 960 * MS, 700 * MS, {}))
+    gpu.line("Stream #7(Kernel)", kernels, 7)
+    host.line("python", main, 1)
+    host.line("launches", launches, 2)
+    host.line("other", [("$threading.py:323 wait", 1000, 1700 * MS, {})], 3)
+    r = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("started.xplane.pb", gpu.pack() + host.pack())]))
+    assert r["steps"]["total"] == 6 and 0.058 < r["run"]["wall_s"] < 0.062, (r["steps"], r["run"])
+
+
 check(dump(write("one.xplane.pb", space())))
+started()
 jitted(True)
 jitted(False)
 tpu()

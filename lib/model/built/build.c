@@ -241,7 +241,12 @@ int tfh_build_host_only(struct tfh_builder *b, uint32_t process)
 	return 0;
 }
 
-void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t)
+static int64_t within(int64_t t, int64_t from, int64_t to)
+{
+	return t < from ? from : t > to ? to : t;
+}
+
+void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t from, int64_t to)
 {
 	struct tfh_built_proc *p = &b->run->built->proc[process];
 
@@ -249,8 +254,8 @@ void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t)
 		struct tfh_event *ev = &p->ev[i];
 		if (ev->kind != TFT_RANGE)
 			continue;
-		ev->t0 = ev->t0 > t ? t : ev->t0;
-		ev->t1 = ev->t1 > t ? t : ev->t1;
+		ev->t0 = within(ev->t0, from, to);
+		ev->t1 = within(ev->t1, from, to);
 	}
 }
 

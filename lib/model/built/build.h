@@ -53,8 +53,8 @@ int tfh_build_op(struct tfh_builder *b, const struct tfh_op *op);
 /* For a process without a device: turns its outermost op ranges (w[1]), except those of compiling,
  * into calls that execute a step, like TensorFlow's. 0 or -ENOMEM. */
 int tfh_build_host_only(struct tfh_builder *b, uint32_t process);
-/* Ends all ranges at t: what the source recorded after it is the profiler's own work. */
-void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t t);
+/* Cuts all ranges to this time: what the source recorded around it is the profiler's own work. */
+void tfh_build_cut_ranges(struct tfh_builder *b, uint32_t process, int64_t from, int64_t to);
 /* The device could do nothing before `t`: its context did not exist yet. */
 void tfh_build_ready(struct tfh_builder *b, uint32_t process, int64_t t);
 /* Multiprocessors of the largest device. */
