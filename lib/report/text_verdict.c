@@ -231,8 +231,8 @@ static void gain_line(const struct tfh_page *page, char *out, size_t size)
 		snprintf(out, size, "without %s %s per step%s", place ? place : "it",
 			 tfh_fmt_times(range, w->low_s, w->high_s), saved);
 	else if (!isnan(w->ceiling_speedup))
-		snprintf(out, size, "without %s at best %s per step (%s)%s",
-			 place ? place : "it", tfh_fmt_time(step, tfh_least_step(r, w)),
+		snprintf(out, size, "without %s at best %s per step (%s)%s", place ? place : "it",
+			 tfh_fmt_time(step, tfh_least_step(r, w)),
 			 tfh_fmt_factor(factor, w->ceiling_speedup), saved);
 }
 

@@ -46,7 +46,7 @@ static uint64_t hash_at(const struct tfh_facts *facts, size_t i)
 }
 
 /* The launches of a window, by the hashes of their functions. */
-struct launched {
+struct window_launches {
 	TFH_VEC(uint64_t) sorted;
 	TFH_VEC(uint64_t) regular; /* in order: of functions launched n times each iteration */
 	size_t n_regular;
@@ -60,7 +60,7 @@ static int by_value(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-static uint64_t times_of(const struct launched *l, uint64_t hash)
+static uint64_t times_of(const struct window_launches *l, uint64_t hash)
 {
 	const uint64_t *v = l->sorted.v;
 	size_t from = TFH_BISECT(i, 0, l->sorted.n, v[i] < hash);
@@ -70,7 +70,7 @@ static uint64_t times_of(const struct launched *l, uint64_t hash)
 
 /* 0 or -ENOMEM */
 static int read_launches(const struct tfh_facts *facts, struct token_range r, uint64_t per,
-			 struct launched *l)
+			 struct window_launches *l)
 {
 	int rc = 0;
 
@@ -97,7 +97,7 @@ static int read_launches(const struct tfh_facts *facts, struct token_range r, ui
 
 /* Whether a function that is not launched in each iteration updates weights, by its name. */
 static bool updates(const struct tfh_facts *facts, struct token_range r, uint64_t per,
-		    const struct launched *l)
+		    const struct window_launches *l)
 {
 	const struct tfh_feed *f = facts->feed;
 
@@ -114,7 +114,7 @@ static bool updates(const struct tfh_facts *facts, struct token_range r, uint64_
 /* Whether the iterations launch the same. The program may launch a little more between some of
  * them: it sorts particles, or draws a picture. If it does so only at the ends of a window, or if
  * that is an update, the iterations may be parts of a step. */
-static bool repeats(const struct divided *d, struct token_range r, const struct launched *l)
+static bool repeats(const struct divided *d, struct token_range r, const struct window_launches *l)
 {
 	size_t each = l->n_regular / d->per, n = l->regular.n;
 
@@ -127,7 +127,7 @@ static bool repeats(const struct divided *d, struct token_range r, const struct 
 }
 
 /* The first function that each iteration launches once; 0: none. */
-static uint64_t first_once(const struct divided *d, const struct launched *l)
+static uint64_t first_once(const struct divided *d, const struct window_launches *l)
 {
 	for (size_t i = 0; i < l->n_regular / d->per; i++)
 		if (times_of(l, l->regular.v[i]) == d->per)
@@ -139,7 +139,7 @@ static uint64_t first_once(const struct divided *d, const struct launched *l)
 static int compare(struct divided *d, const struct tfh_window *w)
 {
 	struct token_range r = tokens_in(d->facts, w);
-	struct launched l = {.n_regular = 0};
+	struct window_launches l = {.n_regular = 0};
 	int rc = read_launches(d->facts, r, d->per, &l);
 
 	if (!rc && repeats(d, r, &l)) {

@@ -103,8 +103,7 @@ static bool compiles_often(const struct sampled_run *x, const struct later_compi
 {
 	double steps = (double)x->steps.steps - TFH_VERDICT_SAMPLED_FIRST;
 
-	return steps <= 0 ||
-	       c->ns * c->ns > fmin(TFH_VERDICT_LINE_SAMPLES, steps / 2) * c->squares;
+	return steps <= 0 || c->ns * c->ns > fmin(TFH_VERDICT_LINE_SAMPLES, steps / 2) * c->squares;
 }
 
 /* What decides how single samples count: whether it goes on compiling, and whether it waits at a
@@ -128,8 +127,7 @@ static void look_ahead(struct sampled_run *x, const struct tfh_seen_workers *wor
 			add_compiling(&compiles, x->steps.step ? x->steps.step[i] : 0, k->ns);
 		queue += role == TFH_ROLE_QUEUE && k->state != TFT_STATE_RUNNING ? k->ns : 0;
 	}
-	x->compiles_on =
-		compiles.ns >= TFH_BLOCKING_SHARE * later && compiles_often(x, &compiles);
+	x->compiles_on = compiles.ns >= TFH_BLOCKING_SHARE * later && compiles_often(x, &compiles);
 	x->causes.fed =
 		x->causes.making.busy && workers->threads && queue >= TFH_BLOCKING_SHARE * all;
 	x->causes.starved =
