@@ -97,9 +97,9 @@ struct tfh_host_span {
 	bool fallback;	/* between a fetch and the copy back of its result */
 	bool end;	/* last span of its call */
 	bool copying;	/* short pause between two copies */
-	bool copy_code; /* longer, of code that makes many small copies, or part of a large one */
 	bool launching; /* pause that belongs to launching, although long */
-	bool feeding;	/* pause that is mostly waiting for a batch */
+	/* Longer pauses: in 255ths, which parts samples divide them into; all 0: no samples do. */
+	uint8_t divided[TFH_PART_COUNT];
 	/* What a library's thread did in a pause for the thread that requested its work
 	 * (staged_copies.c), enum tfh_cause; TFH_CAUSE_NONE: it is not such a pause. */
 	int8_t library;

@@ -3,6 +3,7 @@
  * pause. A pause during which another thread worked is a hand-over: the thread waited for that one
  * (TensorFlow's executor threads, PyTorch's autograd thread, a loader's thread).
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/bisect.h"
@@ -393,31 +394,35 @@ static void mark_dispatch(struct tfh_slice *sl)
 	}
 }
 
-/* Marks longer pauses in which, according to samples, the thread mostly waited for a batch,
- * launched, copied within the host's memory for a copy of the device, or was on its way from one
- * small copy to the next. */
-static void mark_feeding(struct tfh_slice *sl)
+static void divide(struct tfh_host_span *s, const double share[TFH_CAUSE_COUNT])
+{
+	double part[TFH_PART_COUNT] = {0};
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		if (share[c] > 0 && tfh_cause_part(c) != TFH_PART_NONE)
+			part[tfh_cause_part(c)] += share[c];
+	for (int p = 0; p < TFH_PART_COUNT; p++)
+		s->divided[p] = (uint8_t)(255 * fmin(part[p], 1));
+}
+
+/* Marks longer pauses in which, according to samples, the thread mostly launched; of others, keeps
+ * how samples divide them: the program's own code, waiting for a batch, copying within the host's
+ * memory for a copy of the device, being on the way from one small copy to the next. */
+static void divide_pauses(struct tfh_slice *sl)
 {
 	const struct tfh_facts *facts = sl->accounts->facts;
 	double share[TFH_CAUSE_COUNT];
 
 	for (size_t i = 0; i < sl->span.n && facts->samples; i++) {
 		struct tfh_host_span *s = &sl->span.v[i];
-		double input = 0;
-		if (s->activity != TFH_ACTIVITY_GAP || s->from != TFH_NO ||
-		    s->t1 - s->t0 < TFH_GAP_NS ||
+		if (s->activity != TFH_ACTIVITY_GAP || s->from != TFH_NO || s->fallback ||
+		    s->copying || s->t1 - s->t0 < TFH_GAP_NS ||
 		    !tfh_pause_causes(sl->accounts, s->thread, s->t0, s->t1, false,
 				      TFH_CAUSE_HOST_UNKNOWN, share))
 			continue;
-		for (int c = 0; c < TFH_CAUSE_COUNT; c++)
-			input += tfh_cause_part(c) == TFH_PART_INPUT ? share[c] : 0;
-		s->feeding = input * 2 > 1;
 		s->launching |= share[TFH_CAUSE_HOST_LAUNCH] * 2 > 1;
-		s->copy_code =
-			(share[TFH_CAUSE_TRANSFER_SMALL_COPIES] + share[TFH_CAUSE_TRANSFER_D2H] +
-			 share[TFH_CAUSE_TRANSFER_H2D_PAGEABLE]) *
-				2 >
-			1;
+		if (!s->launching)
+			divide(s, share);
 	}
 }
 
@@ -467,7 +472,7 @@ int tfh_host_time(struct tfh_slice *sl)
 	for (uint32_t t = 0; t < n && !rc && TFH_DETECT_DISTURBED; t++)
 		rc = mark_disturbed(sl, t);
 	mark_dispatch(sl);
-	if (TFH_DETECT_FEEDING)
-		mark_feeding(sl);
+	if (TFH_DETECT_DIVIDED)
+		divide_pauses(sl);
 	return rc;
 }

@@ -10,6 +10,8 @@
  * through the host's memory (gloo, MPI without CUDA).
  */
 
+#include <string.h>
+
 #include "judge/account/device.h"
 
 /* A thread that neither launches nor runs Python, in a process that does: the library's own. */
@@ -121,7 +123,7 @@ void tfh_mark_staging(struct tfh_slice *sl)
 			continue;
 		}
 		s->asked = asked;
-		s->feeding = false;
+		memset(s->divided, 0, sizeof(s->divided));
 		if (pause->from != TFH_NO && is_library(facts, sl->span.v[pause->from].thread))
 			pause->from = TFH_NO;
 	}

@@ -75,10 +75,11 @@ static struct copy_lines find_lines(const struct tfh_accounts *accounts,
 	return c;
 }
 
-/* Seconds per step that the program itself spends at these lines, and (`copies`) wherever the line
- * goes on to copy, outside of calls. *off: two standard errors. */
-static double code_at(const struct tfh_accounts *accounts, const struct copy_lines *c, bool copies,
-		      double *off)
+/* Seconds per step that the program itself spends at these lines, and wherever the line goes on to
+ * copy if the copies are removed, outside of calls. What is charged to the removed part is gone
+ * already. *off: two standard errors. */
+static double code_at(const struct tfh_accounts *accounts, const struct copy_lines *c,
+		      enum tfh_part removed, double *off)
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	double ns = 0, ns2 = 0, steps = (double)accounts->judged_steps * 1e9;
@@ -90,7 +91,9 @@ static double code_at(const struct tfh_accounts *accounts, const struct copy_lin
 			continue;
 		const struct tfh_model_line *line =
 			own_line(frame, tfh_frames_at(accounts->facts, k.place, frame));
-		if (!(copies && k.copies) && !(line && has(c, line)))
+		if (!(removed == TFH_PART_TRANSFER && k.copies) && !(line && has(c, line)))
+			continue;
+		if (tfh_cause_part(tfh_seen_cause(accounts, &k)) == removed)
 			continue;
 		ns += k.ns;
 		ns2 += k.ns * k.ns;
@@ -187,7 +190,8 @@ static void with_copies(const struct tfh_accounts *accounts, struct tfh_result *
 {
 	const struct copy_lines c = find_lines(accounts, &r->found.line);
 	const struct fixed x = {.lines = &c};
-	double off, code = code_at(accounts, &c, true, &off); /* conversions, work on results */
+	double off, code = code_at(accounts, &c, TFH_PART_TRANSFER,
+				   &off); /* conversions, work on results */
 	double s = fmax(code + off, place_at_copies(r, &c)) +
 		   share_there(accounts, accounts->alloc_site, &x) *
 			   r->found.cause_s[TFH_CAUSE_HOST_ALLOC] +
@@ -243,7 +247,8 @@ static void with_arguments(const struct tfh_accounts *accounts, struct tfh_resul
 		c = lines_of(accounts, launcher, TFH_DIR_H2D, NULL);
 		c = lines_of(accounts, launcher, TFH_DIR_D2H, &c);
 	}
-	double s = c.n ? code_at(accounts, &c, false, &off) + calls_there(accounts, r, &x) : 0;
+	double s = c.n ? code_at(accounts, &c, TFH_PART_LAUNCH, &off) + calls_there(accounts, r, &x)
+		       : 0;
 	for (uint32_t i = 0; i < r->n_whatif && s >= TFH_BLOCKING_SHARE * step; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		if (w->remove != TFH_REMOVE_LAUNCH || w->no_bound)
@@ -305,7 +310,7 @@ static void with_iterators(const struct tfh_accounts *accounts, struct tfh_resul
 	const struct tfh_seen_line *asks = &r->found.line;
 	const struct copy_lines c = {.line = {{asks->file, asks->function, asks->line, false}},
 				     .n = asks->file ? 1 : 0};
-	double off, s = code_at(accounts, &c, false, &off);
+	double off, s = code_at(accounts, &c, TFH_PART_INPUT, &off);
 
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];

@@ -52,10 +52,8 @@ static enum tfh_part part_of(const struct tfh_host_span *s)
 	case TFH_ACTIVITY_GAP:
 		if (s->library != TFH_CAUSE_NONE)
 			return tfh_cause_part(s->library);
-		if (s->copying || s->copy_code)
+		if (s->copying)
 			return TFH_PART_TRANSFER;
-		if (s->feeding)
-			return TFH_PART_INPUT;
 		return ns < TFH_GAP_NS || s->launching ? TFH_PART_LAUNCH : TFH_PART_HOST;
 	case TFH_ACTIVITY_INPUT:
 		return TFH_PART_INPUT;
@@ -123,6 +121,20 @@ static int64_t at_place(const struct replay *r, const struct tfh_host_span *s)
 		return 0;
 	return (int64_t)((double)(s->t1 - s->t0) *
 			 tfh_sample_part_of(r->place->part, s->thread, s->t0, s->t1));
+}
+
+/* How much of a pause remains that samples divide into parts; -1: they do not. */
+static int64_t left_of(const struct replay *r, const struct tfh_host_span *s, int64_t ns)
+{
+	int64_t all = 0, gone = 0;
+
+	if (s->activity != TFH_ACTIVITY_GAP || ns < TFH_GAP_NS)
+		return -1;
+	for (int p = 0; p < TFH_PART_COUNT; p++) {
+		all += s->divided[p];
+		gone += removed(r, (enum tfh_part)p) ? s->divided[p] : 0;
+	}
+	return all ? ns - ns * gone / all : -1;
 }
 
 static int64_t scaled(const struct replay *r, int64_t ns)
@@ -220,9 +232,9 @@ static int64_t end_of_span(struct replay *r, uint32_t i)
 {
 	const struct tfh_slice *sl = r->sl;
 	const struct tfh_host_span *s = &sl->span.v[i];
-	int64_t begin = begins(r, i), ns = s->t1 - s->t0;
+	int64_t begin = begins(r, i), ns = s->t1 - s->t0, left = left_of(r, s, ns);
 	enum tfh_part part = r->part[i];
-	bool gone = removed(r, part) && !(r->fetches && fetches(sl, s));
+	bool gone = removed(r, part) && left < 0 && !(r->fetches && fetches(sl, s));
 
 	if (s->from != TFH_NO) {
 		int64_t q = r->span_end[s->from], own = s->t1 - sl->span.v[s->from].t1;
@@ -247,6 +259,7 @@ static int64_t end_of_span(struct replay *r, uint32_t i)
 		return begin;
 	if (s->activity == TFH_ACTIVITY_INPUT && s->async)
 		return batch_end(r, s, begin);
+	ns = left < 0 ? ns : left;
 	/* The predicted job runs without the recorder, whose own time is left out. */
 	if (s->activity == TFH_ACTIVITY_GAP && r->what != TFH_REMOVE_COUNT)
 		ns = tfh_max_ns(0, ns - sl->device->own);
@@ -450,6 +463,8 @@ static void find_parts(struct replay *r)
 	for (size_t i = 0; i < sl->span.n; i++) {
 		r->part[i] = (uint8_t)part_of(&sl->span.v[i]);
 		r->parts |= 1u << r->part[i];
+		for (int p = 0; p < TFH_PART_COUNT; p++)
+			r->parts |= (uint32_t)(sl->span.v[i].divided[p] > 0) << p;
 	}
 	for (size_t i = 0; i < sl->op.n; i++)
 		r->parts |= 1u << part_of_op(&sl->op.v[i]);
