@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "judge/facts/place_role.h"
 #include "model/symbols/pylines.h"
 #include "report/words/remedy.h"
@@ -163,6 +164,26 @@ static bool computes_more(const struct tfh_result *r, enum tfh_cause cause)
 	return tfh_cause_part(cause) == TFH_PART_COMPUTE && tfh_computes_more_s(r) > 0;
 }
 
+static bool is_of_objects(const struct tfh_seen_node *n)
+{
+	return n->file && n->function && strstr(n->file, "/torch/distributed/") &&
+	       (tfh_ends_with(n->function, "_object") ||
+		tfh_ends_with(n->function, "_object_list"));
+}
+
+/* Whether most of what exchanges take is that of Python objects (all_gather_object), which the
+ * program waits for at that line: nothing goes on meanwhile that could hide it. */
+static bool exchanges_objects(const struct tfh_result *r, enum tfh_cause cause)
+{
+	double s = 0;
+
+	if (cause != TFH_CAUSE_COMMUNICATION_TRANSFER)
+		return false;
+	for (uint32_t i = 0; i < r->found.n_node; i++)
+		s += is_of_objects(&r->found.node[i]) ? r->found.node[i].s_per_step : 0;
+	return s > TFH_VERDICT_MOST_SHARE * r->breakdown[TFH_PART_COMMUNICATION].s_per_step;
+}
+
 /* PyTorch's profiler shows no GPU, even a busy one, unless it was asked to. */
 static bool is_torch_trace(const struct tfh_result *r, enum tfh_cause cause)
 {
@@ -262,6 +283,9 @@ static const struct {
 	 {"this rank computes longer than the others in each step, and they wait for it",
 	  "give all ranks as much work in each step: batches of as many tokens, shards that are "
 	  "shuffled before they are divided, layers divided by their cost"}},
+	{exchanges_objects,
+	 {"ranks exchange Python objects, pickled",
+	  "exchange tensors instead, of what the others need, or exchange less often"}},
 	{is_torch_trace,
 	 {"the step computes on the CPU",
 	  "if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, "

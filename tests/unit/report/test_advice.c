@@ -208,6 +208,37 @@ static void test_dominant(void **state)
 	}
 }
 
+/* Python objects that ranks exchange are waited for at that line: no advice to hide the exchange behind the backward pass. */
+static void test_objects(void **state)
+{
+	static const struct {
+		const char *function;
+		double s; /* per step */
+		bool objects;
+	} row[] = {{"all_gather_object", 3e-3, true},
+		   {"broadcast_object_list", 3e-3, true},
+		   {"all_gather_object", 1e-3, false},
+		   {"all_gather", 3e-3, false}};
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(row) / sizeof(row[0]); k++) {
+		struct tfh_seen_node node[] = {
+			{.file = "train.py", .function = "main", .s_per_step = 4e-3},
+			{.file = "/v/site-packages/torch/distributed/distributed_c10d.py",
+			 .function = row[k].function,
+			 .s_per_step = row[k].s}};
+		struct words w;
+		begin(&w, TFH_CLASS_COMMUNICATION_BOUND, TFH_CAUSE_COMMUNICATION_TRANSFER);
+		w.r.breakdown[TFH_PART_COMMUNICATION].s_per_step = 4e-3;
+		w.r.found.node = node;
+		w.r.found.n_node = 2;
+		struct tfh_remedy m = tfh_remedy_in(&w.r, TFH_CAUSE_COMMUNICATION_TRANSFER);
+		assert_int_equal(strstr(m.todo, "tensors instead") != NULL, row[k].objects);
+		assert_int_equal(strstr(m.todo, "backward pass") != NULL, !row[k].objects);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -215,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_compute_advice), cmocka_unit_test(test_dominant),
 		cmocka_unit_test(test_filter),	       cmocka_unit_test(test_devices),
 		cmocka_unit_test(test_mixed_calls),    cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_objects),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
