@@ -417,6 +417,7 @@ static int analyze(struct tfh_run *run, tfh_rank_fn each, void *each_arg, bool e
 		return rc;
 	(*out)->run = run;
 	(*out)->end = tfh_run_end(run, &(*out)->end_code);
+	tfh_doubt_killed(*out);
 	add_quality(*out, run, feed.processes, feed.n_processes);
 	find_silent(*out, feed.processes);
 	tfh_find_machine(run, *out);

@@ -35,13 +35,16 @@ static bool has_gain(const struct tfh_result *r, const struct tfh_advice *a)
 }
 
 /* Whether the verdict's own advice comes first even without a gain. What only computes may have a
- * larger gain elsewhere: one of more time than the steps compute for. */
+ * larger gain elsewhere: one of more time than the steps compute for. A run that was killed before
+ * it came to its steps has done something else. */
 static bool leads(const struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	double computing = r->breakdown[TFH_PART_COMPUTE].share * r->steps.total_s;
 	bool less = true;
 
+	if (r->end == TFH_END_SIGNAL && tfh_run_tells(r))
+		return false;
 	for (uint32_t i = 1; i < w->n_advice; i++)
 		less &= !(w->advice[i].saved_s > computing && has_gain(r, &w->advice[i]));
 	return less || r->steady.cls != TFH_CLASS_COMPUTE_BOUND ||

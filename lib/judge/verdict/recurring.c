@@ -215,3 +215,14 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, double last_gap_s,
 	if (TFH_DETECT_RECURRING)
 		choose(r, most, about);
 }
+
+void tfh_doubt_killed(struct tfh_result *r)
+{
+	double wall = r->n_tree ? r->tree[0].wall_s : 0;
+
+	if (r->end != TFH_END_SIGNAL || !(r->recurs_s > 0) ||
+	    r->recurs_s >= TFH_VERDICT_RUN_SHARE * wall)
+		return;
+	r->verdict.confidence = TFH_CONFIDENCE_LOW;
+	r->steady.confidence = TFH_CONFIDENCE_LOW;
+}

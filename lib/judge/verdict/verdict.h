@@ -39,6 +39,9 @@ int tfh_find_changes(const struct tfh_accounts *accounts, struct tfh_result *r);
  * Runs after the verdict of the steps is final. */
 void tfh_find_recurring(const struct tfh_accounts *accounts, double last_gap_s,
 			struct tfh_result *r);
+/* Once it is known how the run ended: lowers the confidence if the verdict is on hardly any of a
+ * run that was killed. */
+void tfh_doubt_killed(struct tfh_result *r);
 /* last_gap.c: seconds after the last step that are one more of the gaps between loops. */
 double tfh_last_gap_s(const struct tfh_accounts *accounts);
 /* run_parts.c: makes r->tree agree with the steps. Runs after the causes of loops are known.

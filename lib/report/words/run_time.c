@@ -152,7 +152,13 @@ void tfh_note_run(struct tfh_wording *w)
 
 	if (!(wall > 0) || !(steps > 0))
 		return;
-	if (tfh_run_tells(r) && steps < TFH_REPORT_RUN_PART * wall)
-		tfh_remark(w, tfh_phrase(w, "the steps are %.0f %% of the run's %s%s",
-					 steps / wall * 100, tfh_phrase_time(w, wall), others(w)));
+	if (!tfh_run_tells(r) || steps >= TFH_REPORT_RUN_PART * wall)
+		return;
+	const char *text = tfh_phrase(w, "the steps are %.*f %% of the run's %s%s",
+				      steps < TFH_REPORT_RUN_SHARE * wall, steps / wall * 100,
+				      tfh_phrase_time(w, wall), others(w));
+	if (r->end == TFH_END_SIGNAL)
+		tfh_remark_first(w, text);
+	else
+		tfh_remark(w, text);
 }

@@ -141,22 +141,32 @@ static void bounds_that_tell(void **state)
 }
 
 /* Advice with a gain of more time than the steps compute for comes before that about the computing, which has none; advice about what
- * blocks stays the first. */
+ * blocks stays the first, unless the run was killed before it came to its steps. */
 static void larger_gain_first(void **state)
 {
 	static const struct {
 		enum tfh_class cls;
 		double part; /* of the run that the other advice saves; the steps compute for a half of it */
 		bool first;
-	} row[] = {{TFH_CLASS_COMPUTE_BOUND, 0.6, true},
-		   {TFH_CLASS_COMPUTE_BOUND, 0.4, false},
-		   {TFH_CLASS_HOST_BOUND, 0.6, false}};
+		double steps; /* of a killed run, seconds of 10; 0: it was not killed */
+	} row[] = {{TFH_CLASS_COMPUTE_BOUND, 0.6, true, 0},
+		   {TFH_CLASS_COMPUTE_BOUND, 0.4, false, 0},
+		   {TFH_CLASS_HOST_BOUND, 0.6, false, 0},
+		   {TFH_CLASS_HOST_BOUND, 0.6, false, 5},
+		   {TFH_CLASS_HOST_BOUND, 0.6, true, 0.5}};
 
 	(void)state;
 	for (size_t k = 0; k < sizeof(row) / sizeof(*row); k++) {
 		const struct tfh_advice *order[TFH_REPORT_ADVICE];
 		struct tfh_result r = fixture();
 		double wall = tfh_run_s(&r);
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_STEP, .wall_s = row[k].steps}};
+		if (row[k].steps > 0) {
+			r.end = TFH_END_SIGNAL;
+			r.tree = tree;
+			r.n_tree = 2;
+		}
 		r.steady.cls = row[k].cls;
 		r.steady.cause = TFH_CAUSE_NONE;
 		r.steps.total_s = wall;

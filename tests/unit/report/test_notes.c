@@ -3,6 +3,7 @@
 #include "report_job.h"
 
 #include "base/priced.h"
+#include "judge/verdict/verdict.h"
 
 /* The report says what an input pipeline could deliver where that is the next limit; where it is the limit, what reading ahead gains,
  * unless the advice has a bound with workers, which is lower if processors are few. */
@@ -470,24 +471,48 @@ static void test_before_steps(void **state)
 	}
 }
 
+/* Of a run that was killed before it came to its steps, the first note says how little of it these are, and the confidence in a
+ * verdict on these is low. */
+static void test_killed_early(void **state)
+{
+	(void)state;
+	for (int killed = 0; killed < 2; killed++) {
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_STARTUP, .wall_s = 9.95},
+						 {.kind = TFH_BRANCH_STEP, .wall_s = 0.05}};
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.end = killed ? TFH_END_SIGNAL : TFH_END_EXIT;
+		w.r.verdict = w.r.steady;
+		w.r.verdict.confidence = TFH_CONFIDENCE_MEDIUM;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.recurs_s = 0.05;
+		tfh_doubt_killed(&w.r);
+		assert_int_equal(w.r.verdict.confidence,
+				 killed ? TFH_CONFIDENCE_LOW : TFH_CONFIDENCE_MEDIUM);
+		tfh_wording_make(&w.said, &w.r);
+		assert_int_equal(w.said.n_first, killed);
+		bool told = false;
+		for (uint32_t i = 0; i < w.said.n_remark; i++)
+			told |= strstr(w.said.remark[i],
+				       "the steps are 0.5 % of the run's 10.0 s") != NULL;
+		assert_true(told);
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before_steps),
-		cmocka_unit_test(test_supply),
-		cmocka_unit_test(test_updates),
-		cmocka_unit_test(test_first_notes),
-		cmocka_unit_test(test_busy_machine),
-		cmocka_unit_test(test_busy_told),
-		cmocka_unit_test(test_whole_function),
-		cmocka_unit_test(test_stalls),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_long_evaluation),
-		cmocka_unit_test(test_loader_between),
-		cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_compiled_again),
-		cmocka_unit_test(test_accumulates),
-		cmocka_unit_test(test_line_of_checkpoints),
+		cmocka_unit_test(test_before_steps),	cmocka_unit_test(test_killed_early),
+		cmocka_unit_test(test_supply),		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_first_notes),	cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_busy_told),	cmocka_unit_test(test_whole_function),
+		cmocka_unit_test(test_stalls),		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_long_evaluation), cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_evaluation),	cmocka_unit_test(test_compiled_again),
+		cmocka_unit_test(test_accumulates),	cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
