@@ -69,6 +69,7 @@ struct tfh_series {
 	bool loop;    /* a dataset loop inside a graph */
 	bool tests;   /* its batches are not trained with */
 	bool skipped; /* nothing was done with them, and training follows */
+	bool adapts;  /* they fit a preprocessing layer, not the model */
 	bool goes_on; /* with an iterator that an evaluation interrupted */
 	/* count: batches; contained: those inside executing calls; execs: such calls. */
 	uint64_t count, contained, execs;

@@ -52,6 +52,9 @@ int tfh_torch_batches(struct tfh_facts *facts);
  * only launches show it. 1: some are; 0: none, or it is not known; or -ENOMEM. */
 int tfh_mark_tested(const struct tfh_facts *facts, bool *tests);
 
+/* adapting.c: after the survey, finds batches that fit a preprocessing layer. 0 or -ENOMEM. */
+int tfh_find_adapting(struct tfh_facts *facts);
+
 /* quiet.c: records that nothing was launched between facts->launched and t1. 0 or -ENOMEM. */
 int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
 /* seen_loops.c: keeps the loops that a sample shows. 0 or -ENOMEM. */

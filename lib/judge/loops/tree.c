@@ -365,14 +365,31 @@ static bool has_work(const struct tfh_node *node)
 	return false;
 }
 
+/* Whether batches in a loop, or in one inside of it, fit a preprocessing layer. */
+static bool adapts(const struct run_tree *t, const struct tfh_node *node)
+{
+	uint32_t feeds = node->feeds;
+
+	if (feeds && t->facts->series.v[t->loops->group.v[feeds - 1].series].adapts)
+		return true;
+	for (uint32_t i = 0; i < node->n_body; i++)
+		if (adapts(t, &node->body[i]))
+			return true;
+	return false;
+}
+
 /* Whether a loop before the first step makes weights or data, or copies them: it is much shorter
- * than the training, or copies only. */
+ * than the training, or copies only; or fits a preprocessing layer. */
 static bool prepares(const struct run_tree *t, const struct tfh_node *loop)
 {
 	const struct tfh_loops *l = t->loops;
 	int64_t first = l->window.n ? l->window.v[0].t0 : INT64_MIN;
 
-	if (!tfh_node_is_leaf(loop) || loop->t0 >= first)
+	if (loop->t0 >= first)
+		return false;
+	if (adapts(t, loop))
+		return true;
+	if (!tfh_node_is_leaf(loop))
 		return false;
 	/* XLA's programs are the clock: others make weights. */
 	bool others = t->facts->program.n && l->clock == TFH_STEP_CLOCK_EXEC;

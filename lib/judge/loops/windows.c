@@ -66,12 +66,12 @@ static bool evaluates(const struct window_builder *b, const struct tfh_boundary 
 	       g->runs * TFH_LOOPS_EVAL_PART <= train->count;
 }
 
-/* Batches before the first step: a few that were used to build the model or to test it (start-up),
- * or those that a resumed job passed over. */
+/* Batches before the first step: those that fitted preprocessing layers, a few that were used to
+ * build the model or to test it (start-up), or those that a resumed job passed over. */
 static bool tried(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		  const struct tfh_boundary *t)
 {
-	return facts->series.v[t->series].skipped ||
+	return facts->series.v[t->series].skipped || facts->series.v[t->series].adapts ||
 	       loops->group.v[tfh_group_of(loops, t)].count <= TFH_LOOPS_TRIED_BATCHES;
 }
 
