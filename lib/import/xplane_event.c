@@ -132,7 +132,7 @@ static void name_of(const char *text, char *name, size_t size)
 {
 	const char *end = *text == '%' ? strstr(text, " = ") : NULL;
 
-	text += *text == '%';
+	text += end != NULL;
 	tfh_copy_text(name, size, text, end ? (size_t)(end - text) : strlen(text));
 }
 
