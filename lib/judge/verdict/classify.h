@@ -47,6 +47,10 @@ double tfh_gpu_contention(const struct tfh_accounts *accounts);
  * several causes, or is that of usual launches. */
 int tfh_prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,
 			 const struct tfh_class_totals *t);
+/* Whether a class that blocks this share of the time has no single cause large enough to keep steps
+ * from being compute-bound, so that no single fix gains that time. `cause`: time of the largest one
+ * in `total`. */
+bool tfh_is_spread(double cause, double total, double share);
 /* Makes CPU contention the cause if it takes more time than what limits the steps otherwise. Time
  * that contention adds to other costs would disappear with it, and counts only as contention. */
 int tfh_prefer_contention(const struct tfh_accounts *accounts, struct tfh_result *r,

@@ -75,14 +75,10 @@ static bool is_usual_launching(enum tfh_cause cause, double share)
 	       share < TFH_VERDICT_LAUNCHING_SHARE;
 }
 
-/* Whether a class that blocks little time has no single cause large enough to keep the steps from
- * being compute-bound, so that no single fix gains that time. */
-static bool is_spread(const struct tfh_accounts *accounts, enum tfh_cause cause, double share)
+bool tfh_is_spread(double cause, double total, double share)
 {
-	double most = (1 - TFH_ACCOUNT_COMPUTE_SHARE) * (double)accounts->train_ns;
-
 	return TFH_DETECT_SPREAD && share < TFH_VERDICT_FEW_STEPS_SHARE &&
-	       (double)accounts->cause_ns[cause] < most;
+	       cause < (1 - TFH_ACCOUNT_COMPUTE_SHARE) * total;
 }
 
 int tfh_prefer_computing(const struct tfh_accounts *accounts, struct tfh_result *r,
@@ -102,9 +98,10 @@ int tfh_prefer_computing(const struct tfh_accounts *accounts, struct tfh_result 
 	if (!computes && borne_out == TFH_BORNE_OUT_NOT)
 		v->confidence = TFH_CONFIDENCE_LOW;
 	double blocked = tfh_share_of(by_class[from], t->total);
-	if (!computes ||
-	    (borne_out != TFH_BORNE_OUT_NOT && borne_out != TFH_BORNE_OUT_AS_OPS &&
-	     !is_usual_launching(v->cause, blocked) && !is_spread(accounts, v->cause, blocked)))
+	if (!computes || (borne_out != TFH_BORNE_OUT_NOT && borne_out != TFH_BORNE_OUT_AS_OPS &&
+			  !is_usual_launching(v->cause, blocked) &&
+			  !tfh_is_spread((double)accounts->cause_ns[v->cause],
+					 (double)accounts->train_ns, blocked)))
 		return 0;
 	r->found.host_guessed = borne_out == TFH_BORNE_OUT_NOT;
 	v->cls = TFH_CLASS_COMPUTE_BOUND;

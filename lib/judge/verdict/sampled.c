@@ -16,6 +16,7 @@
 
 #include "judge/account/account.h"
 #include "judge/result_make.h"
+#include "judge/verdict/classify.h"
 #include "judge/verdict/line_tree.h"
 #include "judge/verdict/new_pools.h"
 #include "judge/verdict/sampled_lines.h"
@@ -250,27 +251,48 @@ static bool names_maker(const struct sampled_run *x, struct tfh_result *r)
 	return true;
 }
 
-/* Unlike in steps with a device, nothing waits while the thread computes, so the class with most of
- * the time decides. Few samples must show clearly that it has most. */
-static enum tfh_class class_of(const double part[TFH_PART_COUNT],
-			       const double of_class[TFH_CLASS_COUNT], double all, double n)
+/* Whether samples show which class has most of the time. */
+static bool leads(const double of_class[TFH_CLASS_COUNT], double all, double n)
 {
 	int most = TFH_CLASS_COMPUTE_BOUND;
 	double next = 0;
 
-	if (all <= 0 || n < TFH_FACTS_SAMPLE_LEAST ||
-	    part[TFH_PART_UNATTRIBUTED] > TFH_UNATTRIBUTED_SHARE * all)
-		return TFH_CLASS_UNCLASSIFIED;
 	for (int c = 0; c < TFH_CLASS_COUNT; c++)
 		if (tfh_class_blocks(c) && of_class[c] > of_class[most])
 			most = c;
 	for (int c = 0; c < TFH_CLASS_COUNT; c++)
 		if ((tfh_class_blocks(c) || c == TFH_CLASS_COMPUTE_BOUND) && c != most)
 			next = fmax(next, of_class[c]);
-	if (n < TFH_VERDICT_SAMPLED_LEAST &&
-	    of_class[most] - next < all * tfh_lead_error(of_class[most] / all, next / all, n))
+	return n >= TFH_VERDICT_SAMPLED_LEAST ||
+	       of_class[most] - next >= all * tfh_lead_error(of_class[most] / all, next / all, n);
+}
+
+/* Whether samples show that the time of a class, with this largest cause, keeps steps that mostly
+ * compute from being compute-bound. */
+static bool keeps_from(double cls, double cause, double all, double n)
+{
+	double share = cls / all;
+
+	return share - tfh_share_error(share, n) >= 1 - TFH_ACCOUNT_COMPUTE_SHARE &&
+	       !tfh_is_spread(cause, all, share);
+}
+
+/* As of a step with recorded calls. */
+static enum tfh_class class_of(const double part[TFH_PART_COUNT],
+			       const double of_class[TFH_CLASS_COUNT],
+			       const int64_t cause[TFH_CAUSE_COUNT], double all, double n)
+{
+	if (all <= 0 || n < TFH_FACTS_SAMPLE_LEAST ||
+	    part[TFH_PART_UNATTRIBUTED] > TFH_UNATTRIBUTED_SHARE * all || !leads(of_class, all, n))
 		return TFH_CLASS_UNCLASSIFIED;
-	return (enum tfh_class)most;
+	enum tfh_class cls = tfh_class_of(part, all);
+	enum tfh_cause largest = tfh_largest_cause(cause, cls);
+
+	return tfh_class_blocks(cls) && of_class[TFH_CLASS_COMPUTE_BOUND] > of_class[cls] &&
+			       !(largest != TFH_CAUSE_NONE &&
+				 keeps_from(of_class[cls], (double)cause[largest], all, n))
+		       ? TFH_CLASS_COMPUTE_BOUND
+		       : cls;
 }
 
 /* Sums up the time by part of a step, too. */
@@ -292,11 +314,13 @@ static void decide(const struct sampled_run *x, struct tfh_result *r, double par
 				  .confidence = TFH_CONFIDENCE_LOW,
 				  .tier = 'C'};
 	tfh_blocking_of(part, of_class);
-	v->cls = class_of(part, of_class, all, x->placed);
+	v->cls = class_of(part, of_class, cause, all, x->placed);
 	v->cause = tfh_largest_cause(cause, v->cls);
 	if (v->cause != TFH_CAUSE_NONE) {
+		/* What only computes is no other reason to wait. */
+		double others = all - (tfh_class_blocks(v->cls) ? part[TFH_PART_COMPUTE] : 0);
 		v->share = of_class[v->cls] / all;
-		if (v->share >= TFH_VERDICT_MOST_SHARE)
+		if (of_class[v->cls] >= TFH_VERDICT_MOST_SHARE * others)
 			v->confidence = TFH_CONFIDENCE_MEDIUM;
 	}
 	r->steady = *v;

@@ -70,15 +70,23 @@ static void add_places(struct tfh_result *r, const struct tfh_sampled_place plac
 	l->off_s = off_by(l->s_per_step / step, samples) * step;
 }
 
-/* What removes the part of the step that the verdict is about; TFH_REMOVE_COUNT: nothing does. */
-static enum tfh_remove removal(const struct tfh_verdict *v)
+/* Steps without the verdict's part, and without each other one that would keep steps from being
+ * compute-bound. */
+static void add_whatifs(struct tfh_result *r, double step, double samples)
 {
-	int what = 0;
+	const struct tfh_verdict *v = &r->verdict;
+	enum tfh_part blamed =
+		v->cause == TFH_CAUSE_NONE ? TFH_PART_NONE : tfh_cause_part(v->cause);
 
-	while (what < TFH_REMOVE_COUNT &&
-	       (v->cause == TFH_CAUSE_NONE || tfh_remove_part(what) != tfh_cause_part(v->cause)))
-		what++;
-	return (enum tfh_remove)what;
+	for (int what = 0; what < TFH_REMOVE_COUNT; what++) {
+		enum tfh_part part = tfh_remove_part(what);
+		if (part >= TFH_PART_COUNT || v->cause == TFH_CAUSE_NONE)
+			continue;
+		double share = r->breakdown[part].share;
+		if (part == blamed || share >= 1 - TFH_ACCOUNT_COMPUTE_SHARE)
+			r->whatif[r->n_whatif++] =
+				without(what, share, share, step, samples, r->steps.total);
+	}
 }
 
 int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *steps, int64_t born,
@@ -128,7 +136,6 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 		       const struct tfh_sampled_place place[2], double in_loop, double samples,
 		       struct tfh_result *r)
 {
-	enum tfh_remove what = removal(&r->verdict);
 	double all = 0, step;
 
 	for (int p = 0; p < TFH_PART_COUNT; p++)
@@ -167,9 +174,5 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 		if (moves)
 			r->line_place = 0;
 	}
-	if (what == TFH_REMOVE_COUNT || r->verdict.cls == TFH_CLASS_COMPUTE_BOUND)
-		return;
-	double share = r->breakdown[tfh_remove_part(what)].share;
-	r->whatif[0] = without(what, share, share, step, samples, s->steps);
-	r->n_whatif = 1;
+	add_whatifs(r, step, samples);
 }

@@ -298,24 +298,23 @@ static const char *missing(struct tfh_wording *w)
 			  100 * of[second]);
 }
 
-/* What to do about the verdict's cause, unless other threads make the data. */
-static const char *todo_of(struct tfh_wording *w)
+/* What to do about a cause, unless other threads make the data. */
+static const char *todo_of(struct tfh_wording *w, enum tfh_cause cause)
 {
 	const struct tfh_result *r = w->r;
-	enum tfh_cause cause = r->verdict.cause;
+	bool computes = cause == TFH_CAUSE_COMPUTE_CPU;
 	const char *workers =
-		r->verdict.cls == TFH_CLASS_INPUT_BOUND ? tfh_loader_workers(w, 1) : NULL;
+		tfh_cause_class(cause) == TFH_CLASS_INPUT_BOUND ? tfh_loader_workers(w, 1) : NULL;
 
 	if (workers)
 		return tfh_phrase(w,
 				  "%s, or more: processes make the batches; and do less for each",
 				  workers);
-	if (tfh_makes_pools(r, cause) ||
-	    (cause != TFH_CAUSE_COMPUTE_CPU && tfh_loads_files(r, cause)))
+	if (tfh_makes_pools(r, cause) || (!computes && tfh_loads_files(r, cause)))
 		return tfh_remedy_in(r, cause).todo;
-	if (cause == TFH_CAUSE_COMPUTE_CPU && r->line_place)
+	if (computes && r->verdict.cause == cause && r->line_place)
 		return "do it less often, keep its results, or leave it out; otherwise cheaper operations, or more CPUs";
-	if (cause == TFH_CAUSE_COMPUTE_CPU && !could_use_gpu(r))
+	if (computes && !could_use_gpu(r))
 		return "fewer or cheaper operations, or more CPUs";
 	return tfh_sampled_todo(r, cause);
 }
@@ -360,19 +359,67 @@ static void explain(struct tfh_wording *w)
 	tfh_advise_gain(
 		w, finding, w->text,
 		fed ? "make the data in more threads or processes, further ahead, or do less for each"
-		    : todo_of(w),
+		    : todo_of(w, v->cause),
 		gain);
 }
 
 static void advise_other_places(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
-	const char *first = w->n_advice ? w->advice[0].todo : "", *todo = todo_of(w);
+	const char *first = w->n_advice ? w->advice[0].todo : "",
+		   *todo = todo_of(w, r->verdict.cause);
 
 	for (uint32_t i = 0; i < r->n_place && r->line_place; i++)
 		if (!tfh_places_overlap(r, &r->place[i], &r->place[r->line_place - 1]))
 			tfh_advise_place(w, &r->place[i],
 					 strcmp(first, todo) != 0 ? todo : "the same");
+}
+
+/* The cause with most of what would keep steps from being compute-bound once the verdict's part is
+ * gone, or computing, if that takes more than this part; NONE: there is none. */
+static enum tfh_cause second_cause(const struct tfh_result *r)
+{
+	const double *share = r->found.sampled.cause;
+	enum tfh_cause most = TFH_CAUSE_NONE;
+	double of[TFH_CLASS_COUNT] = {0};
+
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++)
+		of[tfh_cause_class(c)] += share[c];
+	for (int c = 0; c < TFH_CAUSE_COUNT; c++) {
+		enum tfh_class cls = tfh_cause_class(c);
+		double least = cls == TFH_CLASS_COMPUTE_BOUND ? r->verdict.share
+							      : 1 - TFH_ACCOUNT_COMPUTE_SHARE;
+		if (cls != r->verdict.cls && c != TFH_CAUSE_HOST_UNKNOWN && of[cls] >= least &&
+		    (most == TFH_CAUSE_NONE || share[c] > share[most]))
+			most = c;
+	}
+	return r->verdict.cause == TFH_CAUSE_NONE ? TFH_CAUSE_NONE : most;
+}
+
+/* With the line that has most of it. */
+static void advise_second(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const struct tfh_sampled *s = &r->found.sampled;
+	const struct tfh_whatif none = {.step_s = NAN, .ceiling_speedup = NAN, .saved_s = NAN},
+				*gain = &none;
+	enum tfh_cause cause = second_cause(r);
+	uint32_t at = 0;
+
+	while (at < s->n_line &&
+	       (s->line[at].cause != cause || s->line[at].samples < TFH_VERDICT_LINE_SAMPLES))
+		at++;
+	if (cause == TFH_CAUSE_NONE || at == s->n_line)
+		return;
+	for (uint32_t i = 0; i < r->n_whatif; i++)
+		if (tfh_remove_part(r->whatif[i].remove) == tfh_cause_part(cause))
+			gain = &r->whatif[i];
+	tfh_advise_gain(w,
+			tfh_phrase(w, "%s also %s: %s", who(r), row_of(r, cause)->does,
+				   tfh_at_words(w, s->line[at].function, s->line[at].file,
+						s->line[at].line)),
+			tfh_phrase(w, "for %.0f %% of its time", 100 * s->cause[cause]),
+			todo_of(w, cause), gain);
 }
 
 static void say_how_to_mark(struct tfh_wording *w)
@@ -406,6 +453,7 @@ void tfh_explain_sampled(struct tfh_wording *w)
 	say_line(w);
 	explain(w);
 	advise_other_places(w);
+	advise_second(w);
 	tfh_explain_new_pool(w);
 	say_steps(w);
 	say_states(w);

@@ -57,6 +57,48 @@ static void test_gpu(void **state)
 	}
 }
 
+/* What the verdict is not about has advice of its own, with its line, if it would still keep the steps from being compute-bound, or is
+ * computing that takes more. */
+static void test_second(void **state)
+{
+	static const struct {
+		enum tfh_cause cause, other;
+		double share, rest;
+		const char *advice;
+	} row[] = {{TFH_CAUSE_INPUT_READ, TFH_CAUSE_COMPUTE_CPU, 0.38, 0.56, "also computes"},
+		   {TFH_CAUSE_INPUT_READ, TFH_CAUSE_COMPUTE_CPU, 0.62, 0.32, NULL},
+		   {TFH_CAUSE_INPUT_READ, TFH_CAUSE_HOST_PYTHON, 0.62, 0.32, "also runs Python"},
+		   {TFH_CAUSE_INPUT_READ, TFH_CAUSE_HOST_PYTHON, 0.82, 0.12, NULL}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct words w;
+		begin(&w, tfh_cause_class(row[i].cause), row[i].cause);
+		w.r.verdict = w.r.steady;
+		w.r.verdict.share = row[i].share;
+		struct tfh_sampled *s = &w.r.found.sampled;
+		*s = (struct tfh_sampled){.samples = 400, .function = "", .n_line = 1};
+		s->line[0] = (struct tfh_sampled_line){.file = "/job/fit.py",
+						       .function = "forward",
+						       .line = 303,
+						       .callee_file = "",
+						       .share = row[i].rest,
+						       .samples = 90,
+						       .cause = row[i].other};
+		s->cause[row[i].cause] = row[i].share;
+		s->cause[row[i].other] = row[i].rest;
+		tfh_explain_sampled(&w.said);
+		bool told = false;
+		for (uint32_t n = 0; n < w.said.n_advice; n++)
+			told |= strstr(w.said.advice[n].finding, "also ") &&
+				strstr(w.said.advice[n].finding,
+				       row[i].advice ? row[i].advice : "") &&
+				strstr(w.said.advice[n].finding, "fit.py:303");
+		assert_int_equal(told, row[i].advice != NULL);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* What goes on tracing is told from what compiles, in the verdict and at its lines: a cache would not help it. */
 static void test_traces(void **state)
 {
@@ -105,6 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_class),
 		cmocka_unit_test(test_gpu),
+		cmocka_unit_test(test_second),
 		cmocka_unit_test(test_traces),
 		cmocka_unit_test(test_queued),
 	};

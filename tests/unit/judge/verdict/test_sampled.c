@@ -1,9 +1,11 @@
-/* A run in which no call was recorded is judged by samples of its main thread: by the class with most of them if there are many, or if it leads
- * clearly; else by none. A thread that waits at a line of the program waits for JAX if a function of JAX was seen, for computing if threads of
- * the process that are not Python's had half a CPU meanwhile, and else for a lock. Rows that are taken
- * from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait in a library's iterator, if another
- * thread was seen at work, and all else that it does there. If the thread only waits for another one, the other one is judged. In a program that uses a framework, native code of a function that only calls NumPy is the
- * program's own, and so is making a model; without a framework, NumPy computes. JAX that makes operations one by one launches. */
+/* A run in which no call was recorded is judged by samples of its main thread, as steps are by their time, if there are many,
+ * or if the class with most of them leads clearly; else by none. A thread that waits at a line of the program waits for JAX if
+ * a function of JAX was seen, for computing if threads of the process that are not Python's had half a CPU meanwhile, and else
+ * for a lock. Rows that are taken from a sparse matrix are input, whether or not it holds Python's lock meanwhile. So is a wait
+ * in a library's iterator, if another thread was seen at work, and all else that it does there. If the thread only waits for
+ * another one, the other one is judged. In a program that uses a framework, native code of a function that only calls NumPy is
+ * the program's own, and so is making a model; without a framework, NumPy computes. JAX that makes operations one by one
+ * launches. */
 #include "../analyze_gen.h"
 #include "judge/verdict/sampled.h"
 #include "judge/verdict/verdict.h"
@@ -169,6 +171,25 @@ static void test_enough(void **state)
 	expect(many, 2, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_SLEEP);
 }
 
+/* As in steps with recorded calls, what blocks for 15 % of the time is the verdict even if computing takes more. Samples must show that
+ * it does. */
+static void test_beside_computing(void **state)
+{
+	(void)state;
+	static const struct part reads[] = {{70, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+					    {40, TRAIN, TFT_STATE_READ, 0}},
+				 little[] = {{90, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+					     {18, TRAIN, TFT_STATE_READ, 0}};
+	struct tfh_result *r = judge(reads, 2);
+
+	assert_int_equal(r->verdict.cls, TFH_CLASS_INPUT_BOUND);
+	assert_int_equal(r->verdict.cause, TFH_CAUSE_INPUT_READ);
+	assert_int_equal(r->verdict.confidence, TFH_CONFIDENCE_MEDIUM);
+	assert_true(fabs(r->verdict.share - 0.36) < 0.01);
+	tfh_result_free(r);
+	expect(little, 2, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+}
+
 /* A line has the function that it calls with its file, or neither: a digest is read only so. */
 static void test_line(void **state)
 {
@@ -306,11 +327,12 @@ static void test_calls_back(void **state)
 {
 	(void)state;
 	static const struct part part[] = {{50, READS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
-					   {20, ADDS, TFT_STATE_RUNNING, TFT_GIL_HELD}};
+					   {12, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+					   {8, ADDS, TFT_STATE_RUNNING, TFT_GIL_HELD}};
 
-	expect(part, 2, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+	expect(part, 3, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
 	called = 40;
-	struct tfh_result *r = judge(part, 2);
+	struct tfh_result *r = judge(part, 3);
 	called = 0;
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_CALLBACK);
 	assert_string_equal(r->found.line.function, "decode");
@@ -401,8 +423,8 @@ static void test_pool(void **state)
 static void test_arrays(void **state)
 {
 	(void)state;
-	static const struct part part[] = {{20, PADS, TFT_STATE_RUNNING, TFT_GIL_HELD},
-					   {40, FLIPS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
+	static const struct part part[] = {{8, PADS, TFT_STATE_RUNNING, TFT_GIL_HELD},
+					   {52, FLIPS, TFT_STATE_RUNNING, TFT_GIL_RELEASED},
 					   {1, READS, TFT_STATE_RUNNING, 0}};
 	static const struct part builds = {60, BUILDS, TFT_STATE_RUNNING, TFT_GIL_RELEASED};
 
@@ -415,10 +437,10 @@ static void test_arrays(void **state)
  * that thread's work, and its line is the verdict's. */
 static void test_starved(void **state)
 {
-	const struct part part[] = {{80, READS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
-				    {20, ASKS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
-				    {20, READS, TFT_STATE_GIL, TFT_GIL_UNKNOWN},
-				    {20, TRAIN, TFT_STATE_RUNNING, TFT_GIL_HELD}};
+	const struct part part[] = {{84, READS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
+				    {8, ASKS, TFT_STATE_LOCK, TFT_GIL_UNKNOWN},
+				    {8, READS, TFT_STATE_GIL, TFT_GIL_UNKNOWN},
+				    {24, FITS, TFT_STATE_RUNNING, TFT_GIL_RELEASED}};
 
 	(void)state;
 	makers = 120;
@@ -437,14 +459,14 @@ static void test_starved(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_enough),	   cmocka_unit_test(test_line),
-		cmocka_unit_test(test_jax),	   cmocka_unit_test(test_traces),
-		cmocka_unit_test(test_rows),	   cmocka_unit_test(test_iterator),
-		cmocka_unit_test(test_makes),	   cmocka_unit_test(test_arrays),
-		cmocka_unit_test(test_pool),	   cmocka_unit_test(test_starved),
-		cmocka_unit_test(test_jax_ops),	   cmocka_unit_test(test_served),
-		cmocka_unit_test(test_calls_back), cmocka_unit_test(test_threads_run),
-		cmocka_unit_test(test_after),
+		cmocka_unit_test(test_enough),	    cmocka_unit_test(test_beside_computing),
+		cmocka_unit_test(test_line),	    cmocka_unit_test(test_jax),
+		cmocka_unit_test(test_traces),	    cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_iterator),    cmocka_unit_test(test_makes),
+		cmocka_unit_test(test_arrays),	    cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_starved),	    cmocka_unit_test(test_jax_ops),
+		cmocka_unit_test(test_served),	    cmocka_unit_test(test_calls_back),
+		cmocka_unit_test(test_threads_run), cmocka_unit_test(test_after),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
