@@ -138,7 +138,7 @@ def s_tf_row_groups():
     for k in range(FILES):
         with tf.io.TFRecordWriter(temporary("part-%02d.col" % k)) as out:
             for _ in range(GROUPS):
-                columns = np.concatenate([rng.integers(0, 2, (1, ROWS)), rng.integers(0, 999, (13, ROWS)), rng.integers(0, 9999, (26, ROWS))])
+                columns = np.concatenate([rng.integers(0, most, (n, ROWS)) for n, most in ((1, 2), (13, 999), (26, 9999))])
                 out.write(zlib.compress(columns.astype("<i4").tobytes(), 1))
 
     def decode(record):

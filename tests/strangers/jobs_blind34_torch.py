@@ -283,7 +283,7 @@ def s_asr_resample():
     return steps
 
 
-@job(34, "host", ["host.python", "host.code", "host.checkpoint", "host.wait"], 320, TORCH, twin=True,
+@job(34, "host or input", ["host.python", "host.code", "host.checkpoint", "host.wait", "input.read"], 320, TORCH, twin=True,
      note="a server of one model with 24 adapters loads the adapter of each batch from its file anew; fix: those loaded are kept. "
           "A batch of requests is a step")
 def s_serve_adapters():
@@ -410,7 +410,7 @@ def _length_rank(rank, ranks, path):
             self.encoder, self.head = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False), nn.Linear(96, 12)
 
         def forward(self, ids):
-            return self.head(self.encoder(self.embed(ids), src_key_padding_mask=ids == 0))
+            return self.head(self.encoder(self.embed(ids), src_key_padding_mask=ids == 0))  # here
 
     def average():
         flat = torch.cat([p.grad.reshape(-1) for p in model.parameters()])
