@@ -396,7 +396,7 @@ def s_pc_land_tiles():
 
 @job(34, "compute or host", [*DEVICE, "host.python", "host.code"], 480, CLIENTS,
      {"SIM_KERNEL": "*embed* 150us; *attend* 1100us; *mlp* 1500us; *grads* 3600us; *update* 300us"},
-     says=r"(?i)between|outside|epoch|before|jobs_blind34_device.py:\d+",
+     says=r"(?i)between|outside|epoch|before|jobs_recent_device.py:\d+",
      note="each epoch begins with texts that are cut and packed into rows anew in Python, more than half of the run; its steps only "
           "compute. Fix: packed once, rows are shuffled")
 def s_cb_packing():

@@ -9,7 +9,7 @@ from stranger import FIXED, LIBRARIES, driver, job, main, mark, marks, quiet_ten
 HEALTHY = ["compute.cpu", "compute.dense", "compute.dominant-op"]
 
 
-@job(34, "compute", [*HEALTHY, "compute.underfilled"], 240, says=r"(?i)start|before the first|jobs_blind34_frameworks.py:\d+",
+@job(34, "compute", [*HEALTHY, "compute.underfilled"], 240, says=r"(?i)start|before the first|jobs_recent_frameworks.py:\d+",
      note="layers that normalise and look up words adapt to the table row by row, before the training, most of the run; its "
           "steps only compute. Fix: they adapt to batches")
 def s_kr_adapt():
