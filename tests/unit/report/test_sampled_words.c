@@ -145,10 +145,8 @@ static void test_queued(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_open_class),
-		cmocka_unit_test(test_gpu),
-		cmocka_unit_test(test_second),
-		cmocka_unit_test(test_traces),
+		cmocka_unit_test(test_open_class), cmocka_unit_test(test_gpu),
+		cmocka_unit_test(test_second),	   cmocka_unit_test(test_traces),
 		cmocka_unit_test(test_queued),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
