@@ -53,10 +53,11 @@ int tfh_take_iterations(const struct tfh_facts *facts, struct tfh_loops *loops);
 int tfh_divide_windows(const struct tfh_facts *facts, struct tfh_loops *loops, uint64_t per,
 		       uint64_t total, bool flat);
 
+/* phases.c: median length of a training step, ns; 0: there is none. */
+int64_t tfh_median_step(const struct tfh_loops *loops);
 /* phases.c: separates warm-up from training, adds windows for the time between loops, and marks
  * incomplete windows. Fills in the sums by segment and, if it is not known, loops->median. 0 or
  * -ENOMEM. */
-int64_t tfh_median_step(const struct tfh_loops *loops);
 int tfh_finish_windows(const struct tfh_facts *facts, struct tfh_loops *loops);
 
 /* taken_ahead.c: if a thread that only fetches batches ran ahead of the training, the surplus

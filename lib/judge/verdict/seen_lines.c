@@ -259,13 +259,29 @@ static bool is_of_places(const struct lines *x)
 		x->r->verdict.cause != TFH_CAUSE_INPUT_REMOTE);
 }
 
+/* Whether there are enough samples of a line, or of its function if that has most of the cause's
+ * time: it may have many lines. */
+static bool has_samples(const struct lines *x, const struct lead *l)
+{
+	uint64_t samples = 0;
+
+	if (!l->samples)
+		return false;
+	for (size_t i = 0; i < x->lead.n; i++)
+		samples +=
+			tfh_same_function(&x->lead.v[i].line, &l->line) ? x->lead.v[i].samples : 0;
+	return l->samples >= TFH_VERDICT_LINE_SAMPLES ||
+	       (samples >= TFH_VERDICT_LINE_SAMPLES &&
+		function_ns(x, l) > TFH_VERDICT_MOST_SHARE * x->cause_ns);
+}
+
 /* Keeps a line with its share of the cause, if it has enough samples. */
 static void keep(const struct lines *x, const struct lead *l, struct tfh_seen_line *out)
 {
 	const struct tfh_model_line *calls = tfh_callee_most(&l->calls);
 	double share = l->ns / x->cause_ns;
 
-	if (l->samples < TFH_VERDICT_LINE_SAMPLES)
+	if (!has_samples(x, l))
 		return;
 	out->file = l->line.file;
 	out->function = l->line.function;
@@ -310,7 +326,7 @@ static void choose(struct lines *x)
 		keep_below(x, below, out);
 		return;
 	}
-	if (!best || best->samples < TFH_VERDICT_LINE_SAMPLES) {
+	if (!best || !has_samples(x, best)) {
 		keep(x, &x->runs_all, &x->r->found.all_steps);
 		x->r->found.all_steps.not_own = true;
 		return;

@@ -150,19 +150,26 @@ static const char *share_text(struct tfh_wording *w, const struct tfh_seen_line 
 			   : "");
 }
 
-/* "; all of Pendulum.step: 3.91 ms": the line's function, where the gain is of all its lines and
- * these take much more. */
-static const char *function_text(struct tfh_wording *w, const struct tfh_seen_line *l)
+const struct tfh_place_gain *tfh_function_of_line(const struct tfh_result *r)
 {
-	const struct tfh_result *r = w->r;
+	const struct tfh_seen_line *l = &r->found.line;
 	const struct tfh_place_gain *g = r->line_place ? &r->place[r->line_place - 1] : NULL;
 
 	if (!g || !g->whole || strcmp(g->function, l->function) != 0 ||
 	    strcmp(g->file, l->file) != 0 ||
 	    g->s_per_step - l->s_per_step < TFH_REPORT_NAMED_SHARE * l->of_s)
-		return "";
-	return tfh_phrase(w, "; all of %s: %s", tfh_function_of(w, l->function),
-			  tfh_phrase_time(w, g->s_per_step));
+		return NULL;
+	return g;
+}
+
+/* "; all of Pendulum.step: 3.91 ms" */
+static const char *function_text(struct tfh_wording *w, const struct tfh_seen_line *l)
+{
+	const struct tfh_place_gain *g = tfh_function_of_line(w->r);
+
+	return g ? tfh_phrase(w, "; all of %s: %s", tfh_function_of(w, l->function),
+			      tfh_phrase_time(w, g->s_per_step))
+		 : "";
 }
 
 static const char *line_text(struct tfh_wording *w, bool share)

@@ -208,7 +208,11 @@ const char *tfh_line_advice(struct tfh_wording *w, enum tfh_cause cause)
 		return NULL;
 	/* Without a function that it calls, it is the program's own Python that takes the time. */
 	bool own = !l->callee && w->r->found.seen.part[TFT_STATE_RUNNING] > TFH_VERDICT_MOST_SHARE;
-	return tfh_phrase(w, "make %s:%u faster%s, or %s", tfh_file_words(w, l->file), l->line,
+	const char *at = tfh_phrase(w, "%s:%u", tfh_file_words(w, l->file), l->line);
+
+	if (tfh_function_of_line(w->r))
+		at = tfh_phrase(w, "%s (%s)", tfh_function_of(w, l->function), at);
+	return tfh_phrase(w, "make %s faster%s, or %s", at,
 			  own ? " (if it loops: operations on whole arrays, or numba)" : "",
 			  tfh_less_often(w->r, true));
 }

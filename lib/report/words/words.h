@@ -163,6 +163,9 @@ const char *tfh_code_events(const struct tfh_result *r);
 const char *tfh_state_words(int state);
 /* The program line with most of the verdict's cause, with two standard errors; NULL: unknown. */
 const char *tfh_verdict_line(struct tfh_wording *w);
+/* sample_lines.c: the function of that line, where the gain is of all its lines and these take much
+ * more; NULL: it is of the line. */
+const struct tfh_place_gain *tfh_function_of_line(const struct tfh_result *r);
 /* The same if the verdict is not about the steps: the line's share of that time, since times per
  * step would not be those of the steps. */
 const char *tfh_lead_line(struct tfh_wording *w);

@@ -153,7 +153,7 @@ static void test_busy_told(void **state)
 	tfh_wording_free(&w.said);
 }
 
-/* Where the gain is that of a whole function, the row of its line has the function's time, too. */
+/* Where the gain is that of a whole function, the row of its line has the function's time, too, and the advice has its name. */
 static void test_whole_function(void **state)
 {
 	(void)state;
@@ -175,6 +175,9 @@ static void test_whole_function(void **state)
 		assert_int_equal(strstr(tfh_verdict_line(&w.said), "; all of Env.step: 4.00 ms") !=
 					 NULL,
 				 whole);
+		const char *todo = tfh_line_advice(&w.said, TFH_CAUSE_HOST_PYTHON);
+		assert_non_null(strstr(todo, whole ? "make Env.step (env.py:19) faster"
+						   : "make env.py:19 faster"));
 		tfh_wording_free(&w.said);
 	}
 }

@@ -1,11 +1,12 @@
 /* On a CPU, the line of a backward pass is named if it takes over two thirds of the computing, the line of the forward pass otherwise;
  * neither if the optimizer takes longer.
  * Of a function whose lines together take most of the time, a line is named, although a single line elsewhere takes longer than each
- * of them; not if that one takes over half as long as all of them. */
+ * of them; not if that one takes over half as long as all of them. The function's samples count if each line has too few. */
 #include "../analyze_gen.h"
 
-static uint32_t spread; /* lines of the function among which its samples are spread */
-static uint32_t tenths; /* of all samples that are in it */
+static uint32_t spread;	   /* lines of the function among which its samples are spread */
+static uint32_t tenths;	   /* of all samples that are in it */
+static uint32_t every = 1; /* steps for each sample */
 
 /* Place 1 is a line of the loop, each later one a line of the function. */
 static uint32_t places(void *arg, uint32_t process, uint32_t place, struct tfh_model_line *frame,
@@ -27,8 +28,10 @@ static struct tfh_result *judge(void)
 
 	g->feed.place = g->feed.lines = places;
 	for (uint32_t i = 0; i < 200; i++, t += 11) {
-		gen_sample(g, 0, t + fmod(i * 6.18, 10), TFT_STATE_RUNNING,
-			   i % 10 < tenths ? 2 + i % spread : 1, 10);
+		uint32_t k = i / every;
+		if (i % every == 0)
+			gen_sample(g, 0, t + fmod(i * 6.18, 10), TFT_STATE_RUNNING,
+				   k % 10 < tenths ? 2 + k % spread : 1, 10);
 		gen_copy(g, TFH_FN_cuMemcpyHtoD_v2, t + 10, t + 10.5, 1 << 20, false);
 		gen_call(g, 0, TFH_FN_cuLaunchKernel, t + 10.51, t + 10.52)->w[0] = 1;
 		gen_call(g, 0, TFH_FN_cuStreamSynchronize, t + 10.53, t + 11);
@@ -52,6 +55,9 @@ static void test_function(void **state)
 	names(7, 7, "many"); /* 30 % against 10 % seven times */
 	names(6, 6, "main"); /* 40 % against 10 % six times */
 	names(7, 1, "many");
+	every = 10; /* 16 samples, two for each line */
+	names(8, 8, "many");
+	every = 1;
 }
 
 /* Place 1 is the forward pass, inside PyTorch, place 2 the line of backward(), place 3 that of the optimizer's step. */
