@@ -376,11 +376,12 @@ static void advise_part(struct tfh_wording *w, const struct tfh_whatif *all)
 
 	if (cause == TFH_CAUSE_HOST_SYNC)
 		finding = tfh_phrase(w, "%s%s", finding, tfh_site_at(w, &r->found.wait));
-	if (g) {
-		const char *name = w->place[g - r->place];
-		finding = g->whole ? tfh_phrase(w, "%s (%s:%u) also takes time", name,
-						tfh_file_words(w, g->file), g->line)
-				   : tfh_phrase(w, "%s also takes time", name);
+	const char *mostly = part == TFH_PART_HOST && !g ? tfh_mostly_in(w) : "";
+	if (g)
+		finding = tfh_phrase(w, "%s also takes time", tfh_at_place(w, g));
+	if (*mostly && cause == TFH_CAUSE_HOST_PYTHON) {
+		finding = tfh_phrase(w, "%s%s", finding, mostly);
+		todo = tfh_less_often(r, true);
 	}
 	const struct tfh_whatif *gain = part_gain(r, all);
 	tfh_advise_gain(w, finding, time, todo ? todo : m.todo, gain);

@@ -226,6 +226,30 @@ void tfh_name_places(struct tfh_wording *w)
 	}
 }
 
+const char *tfh_at_place(struct tfh_wording *w, const struct tfh_place_gain *g)
+{
+	const char *name = w->place[g - w->r->place];
+
+	return g->whole ? tfh_phrase(w, "%s (%s:%u)", name, tfh_file_words(w, g->file), g->line)
+			: name;
+}
+
+const char *tfh_mostly_in(struct tfh_wording *w)
+{
+	const struct tfh_result *r = w->r;
+	const char *text = "";
+	double s = 0;
+
+	for (uint32_t i = 0; i < r->n_place; i++) {
+		if (i + 1 == r->line_place)
+			continue;
+		text = tfh_phrase(w, "%s%s%s", text, *text ? ", " : ", mostly in ",
+				  tfh_at_place(w, &r->place[i]));
+		s += r->place[i].s_per_step;
+	}
+	return s > TFH_VERDICT_MOST_SHARE * r->breakdown[TFH_PART_HOST].s_per_step ? text : "";
+}
+
 /* Adds the line of the steps, if the verdict is about them. False: it is unknown. */
 static bool place_line(struct tfh_wording *w)
 {

@@ -171,6 +171,11 @@ const struct tfh_place_gain *tfh_function_of_line(const struct tfh_result *r);
 const char *tfh_lead_line(struct tfh_wording *w);
 /* Names the result's places. */
 void tfh_name_places(struct tfh_wording *w);
+/* "SumTree.find (train.py:43)", "train.py:50-52" */
+const char *tfh_at_place(struct tfh_wording *w, const struct tfh_place_gain *g);
+/* ", mostly in" the places besides the verdict's, if these have most of the host's own time; "":
+ * they do not. */
+const char *tfh_mostly_in(struct tfh_wording *w);
 /* Whether a node of the lines that samples show is at that line of the program. */
 bool tfh_is_at_line(const struct tfh_seen_node *n, const struct tfh_seen_line *l);
 /* What the thread was doing between its calls, as a line of evidence. */

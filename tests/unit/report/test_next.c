@@ -235,6 +235,39 @@ static void test_place_of_part(void **state)
 	}
 }
 
+/* Where the verdict has a place of its own, advice about the program's code names the others, if they have most of it. */
+static void test_other_places(void **state)
+{
+	(void)state;
+	for (int most = 0; most < 2; most++) {
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_LAUNCH);
+		w.r.end = TFH_END_EXIT;
+		w.r.n_whatif = 1;
+		w.r.whatif[0] = (struct tfh_whatif){
+			.remove = TFH_REMOVE_HOST, .step_s = 5e-3, .saved_s = 0.5, .speedup = 2};
+		w.r.breakdown[TFH_PART_HOST] = (struct tfh_share){.s_per_step = 5e-3, .share = 0.5};
+		w.r.found.cause_s[TFH_CAUSE_HOST_PYTHON] = 5e-3;
+		w.r.n_place = 3;
+		w.r.line_place = 1;
+		for (uint32_t i = 0; i < 3; i++)
+			w.r.place[i] = (struct tfh_place_gain){.file = "/job/tree.py",
+							       .function = i == 1 ? "find" : "put",
+							       .line = 40 + i,
+							       .first_line = 40 + i,
+							       .last_line = 40 + i,
+							       .whole = i == 1,
+							       .s_per_step = most ? 1.5e-3 : 1e-3};
+		tfh_name_places(&w.said);
+		tfh_advise_rest(&w.said);
+		assert_true(advises(&w.said, "the program's own code"));
+		assert_int_equal(advises(&w.said, ", mostly in find (tree.py:41), tree.py:42"),
+				 most);
+		assert_int_equal(strstr(w.said.advice[0].todo, "py-spy") == NULL, most);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Where most of a step's computing on the CPU is PyTorch's optimizer, the advice is about it. */
 static void test_optimizer(void **state)
 {
@@ -502,10 +535,11 @@ int main(void)
 		cmocka_unit_test(test_nested_places), cmocka_unit_test(test_computing_places),
 		cmocka_unit_test(test_imports),	      cmocka_unit_test(test_end),
 		cmocka_unit_test(test_killed),	      cmocka_unit_test(test_compiling),
-		cmocka_unit_test(test_place_of_part), cmocka_unit_test(test_optimizer),
-		cmocka_unit_test(test_windows),	      cmocka_unit_test(test_anomalies),
-		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_anew_both),
-		cmocka_unit_test(test_evaluation),    cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_place_of_part), cmocka_unit_test(test_other_places),
+		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
+		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
