@@ -14,10 +14,15 @@ failed=0
 record() { # name, arguments of the client
 	run=$TFH_TMP/$1
 	shift
-	mkdir -p "$run"
-	env TFHOOK_CUPTI=off TFHOOK_RUN="$run" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" LD_LIBRARY_PATH="$TFH_BUILD/sim" \
-		"$client" "$@" \
-		>"$run.out" 2>&1
+	# The simulated device is a thread, too: where other programs take its CPU, the job is another one.
+	for _ in 1 2 3 4; do
+		rm -rf "$run"
+		mkdir -p "$run"
+		env TFHOOK_CUPTI=off TFHOOK_RUN="$run" LD_PRELOAD="$TFH_BUILD/lib/libtfhook.so" LD_LIBRARY_PATH="$TFH_BUILD/sim" \
+			"$client" "$@" \
+			>"$run.out" 2>&1
+		"$judge" "$run" | grep -q "waited for a CPU" || return 0
+	done
 }
 
 expect() { # name, what the first line must hold ...
