@@ -252,39 +252,50 @@ static void add_copy(const struct rocpd *r, const struct tfh_table_row *row, str
 		       (ev->dir == TFH_DIR_H2D || ev->dir == TFH_DIR_D2H);
 }
 
+/* Fills in *ev of a call or range, of which the times are known. `range`: the name that the program
+ * gave it; NULL: it may be a call of the runtime. 0 or -errno. */
+static int take_call(struct rocpd *r, const struct tfh_table_row *row, const char *name,
+		     const char *range, int64_t pid, int64_t tid, struct tfh_event *ev)
+{
+	struct job_process *p;
+	int64_t thread;
+	int rc = process_of(r, pid, &p);
+
+	if (rc)
+		return rc;
+	thread = thread_of(r, p, tid);
+	if (thread < 0)
+		return -ENOMEM;
+	ev->process = p->index;
+	ev->thread = (uint32_t)thread;
+	rc = range ? 0 : tfh_import_fn(r->b, &r->fn, name, &ev->fn);
+	if (!rc && !ev->fn)
+		rc = tfh_import_host_event(r->b, range ? range : name, TFT_RANGE_NOTE, ev);
+	else if (!rc)
+		rc = note_first(r, p, name, ev);
+	if (rc)
+		return rc;
+	r->work |= tfh_family_issues(ev->fn->family);
+	ev->dir = ev->fn->dir;
+	if (ev->fn->family == TFH_FAM_COPY)
+		add_copy(r, row, ev);
+	return 0;
+}
+
 /* A call, or a range that the program named. */
 static int row_region(void *arg, const struct tfh_table_row *row)
 {
 	struct rocpd *r = arg;
 	const char *name = get_text(&r->text, tfh_row_int(row, MORE + 1, -1));
 	struct tfh_event ev = {.kind = TFT_CALL};
-	struct job_process *p;
-	int64_t thread;
 	int rc;
 
 	if (!name || !times(row, &ev.t0, &ev.t1) || tfh_starts_with(name, "__hip") ||
 	    (r->hip && tfh_starts_with(name, "hsa_")))
 		return 0;
-	rc = process_of(r, tfh_row_int(row, PROCESS, -1), &p);
-	if (rc)
-		return rc;
-	thread = thread_of(r, p, tfh_row_int(row, MORE, -1));
-	if (thread < 0)
-		return -ENOMEM;
-	ev.process = p->index;
-	ev.thread = (uint32_t)thread;
-	rc = tfh_import_fn(r->b, &r->fn, name, &ev.fn);
-	if (!rc && !ev.fn)
-		rc = tfh_import_host_event(r->b, name, TFT_RANGE_NOTE, &ev);
-	else if (!rc)
-		rc = note_first(r, p, name, &ev);
-	if (rc)
-		return rc;
-	r->work |= tfh_family_issues(ev.fn->family);
-	ev.dir = ev.fn->dir;
-	if (ev.fn->family == TFH_FAM_COPY)
-		add_copy(r, row, &ev);
-	return tfh_build_event(r->b, &ev, correlation(r, row));
+	rc = take_call(r, row, name, NULL, tfh_row_int(row, PROCESS, -1),
+		       tfh_row_int(row, MORE, -1), &ev);
+	return rc ? rc : tfh_build_event(r->b, &ev, correlation(r, row));
 }
 
 /* 1: *op has what all ops have; 0: the row is unusable. */
@@ -387,35 +398,17 @@ static int row_call(void *arg, const struct tfh_table_row *row)
 	const char *text = get_text(&r->text, tfh_row_int(row, MORE + 2, -1));
 	int64_t pid = tfh_row_int(row, PROCESS, -1), tid = tfh_row_int(row, MORE, -1);
 	struct tfh_event ev = {.kind = TFT_CALL};
-	struct job_process *p;
 	bool marker = name && !strcmp(name, "UserMarker");
-	int64_t thread;
 	int rc;
 
 	if (!name || !times(row, &ev.t0, &ev.t1) || (!marker && !tfh_starts_with(name, "hip")))
 		return 0;
 	if (put(&r->pid, pid, (uint64_t)pid) || put(&r->tid, tid, (uint64_t)tid))
 		return -ENOMEM;
-	rc = process_of(r, pid, &p);
+	rc = take_call(r, row, name, !marker ? NULL : text ? text : name, pid, tid, &ev);
 	if (rc)
 		return rc;
-	thread = thread_of(r, p, tid);
-	if (thread < 0)
-		return -ENOMEM;
-	ev.process = p->index;
-	ev.thread = (uint32_t)thread;
-	rc = marker ? 0 : tfh_import_fn(r->b, &r->fn, name, &ev.fn);
-	if (!rc && !ev.fn)
-		rc = tfh_import_host_event(r->b, marker && text ? text : name, TFT_RANGE_NOTE, &ev);
-	else if (!rc)
-		rc = note_first(r, p, name, &ev);
-	if (rc)
-		return rc;
-	r->work |= tfh_family_issues(ev.fn->family);
-	ev.dir = ev.fn->dir;
-	if (ev.fn->family == TFH_FAM_COPY)
-		add_copy(r, row, &ev);
-	if (put(&r->call, tfh_row_int(row, EVENT, -1), (uint64_t)p->index << 32 | ++r->calls))
+	if (put(&r->call, tfh_row_int(row, EVENT, -1), (uint64_t)ev.process << 32 | ++r->calls))
 		return -ENOMEM;
 	return tfh_build_event(r->b, &ev, r->calls);
 }

@@ -171,14 +171,6 @@ static int survey_op(struct tfh_device *d, struct ends *e, const struct tfh_op *
 	return 0;
 }
 
-static bool in_span(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
-{
-	for (uint32_t i = 0; i < g->n_span; i++)
-		if (g->span[i].t0 <= t0 && t1 <= g->span[i].t1)
-			return true;
-	return false;
-}
-
 /* The device that computes most is the one that delays the others; one of many that is idle does
  * not matter. */
 static uint8_t critical_device(const struct tfh_device *d, const struct ends *e)
@@ -254,7 +246,7 @@ static bool complete_ops(const struct tfh_device *d, size_t i)
 	const struct tfh_device_window *x = &d->win.v[i];
 
 	return (x->ops || !launches(d->accounts, i)) && !w->hole &&
-	       in_span(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->done);
+	       tfh_gpu_timed(&d->gpu, x->from < w->t0 ? x->from : w->t0, x->done);
 }
 
 /* Sets the tier of each window. If its neighbours' ops were not recorded, its own first or last ops

@@ -27,10 +27,12 @@ static void count(const struct tfh_facts *facts, const struct tfh_seen_sample *k
 {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES];
 	size_t next = TFH_BISECT(i, 0, facts->batch.n, facts->batch.v[i].t1 <= k->t);
-	uint32_t n = facts->thread[k->thread].drives ? tfh_frames_at(facts, k->place, frame) : 0;
 
-	if (!n || !next || next == facts->batch.n ||
+	if (!facts->thread[k->thread].drives || !next || next == facts->batch.n ||
 	    facts->batch.v[next].series != facts->batch.v[next - 1].series)
+		return;
+	uint32_t n = tfh_frames_at(facts, k->place, frame);
+	if (!n)
 		return;
 	seen[facts->batch.v[next].series].all++;
 	seen[facts->batch.v[next].series].adapting += in_adapt(frame, n);

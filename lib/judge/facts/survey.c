@@ -494,7 +494,8 @@ int tfh_find_facts(const struct tfh_feed *feed, uint32_t process, struct tfh_are
 		tfh_find_crowd(facts);
 		if (facts->samples)
 			tfh_stack_samples_end(facts->samples, facts->delay_per_run);
-		if (TFH_DETECT_ADAPTING && facts->samples && tfh_find_adapting(facts))
+		if (TFH_DETECT_ADAPTING && facts->samples && facts->batch.n &&
+		    tfh_find_adapting(facts))
 			rc = tfh_err_set(err, -ENOMEM, "out of memory");
 		if (TFH_DETECT_KERNEL_TIME)
 			tfh_find_kernel_time(facts);

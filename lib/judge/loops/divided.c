@@ -151,14 +151,6 @@ static int compare(struct divided *d, const struct tfh_window *w)
 	return rc;
 }
 
-static bool timed(const struct divided *d, const struct tfh_window *w)
-{
-	for (uint32_t i = 0; i < d->gpu.n_span; i++)
-		if (d->gpu.span[i].t0 <= w->t0 && w->t1 <= d->gpu.span[i].t1)
-			return true;
-	return false;
-}
-
 static uint64_t launches_of(const struct tfh_facts *facts, struct token_range r, uint64_t hash)
 {
 	uint64_t n = 0;
@@ -179,7 +171,7 @@ static int add_steps(struct divided *d, const struct tfh_window *w)
 	uint64_t seen = 0;
 	int rc = 0;
 
-	if (w->steps < 2 || !d->first || !timed(d, w) ||
+	if (w->steps < 2 || !d->first || !tfh_gpu_timed(&d->gpu, w->t0, w->t1) ||
 	    launches_of(facts, r, d->first) != w->steps)
 		return TFH_PUSH_BIG(d->out.window, step);
 	d->apart = true;

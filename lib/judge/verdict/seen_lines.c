@@ -130,12 +130,18 @@ static int add_sample(struct lines *x, const struct tfh_seen_sample *k, bool jud
 	return add_lead(x, frame, m, k, k->resumes && m == 2 ? &own : NULL);
 }
 
-static double function_ns(const struct lines *x, const struct lead *of)
+/* The time of all lines of a line's function; *samples: their samples. */
+static double function_ns(const struct lines *x, const struct lead *of, uint64_t *samples)
 {
 	double ns = 0;
 
-	for (size_t i = 0; i < x->lead.n; i++)
-		ns += tfh_same_function(&x->lead.v[i].line, &of->line) ? x->lead.v[i].ns : 0;
+	*samples = 0;
+	for (size_t i = 0; i < x->lead.n; i++) {
+		const struct lead *l = &x->lead.v[i];
+		bool same = tfh_same_function(&l->line, &of->line);
+		ns += same ? l->ns : 0;
+		*samples += same ? l->samples : 0;
+	}
 	return ns;
 }
 
@@ -150,7 +156,8 @@ static const struct lead *best_line(const struct lines *x)
 			best = &x->lead.v[i];
 	for (size_t i = 0; best && i < x->lead.n; i++) {
 		const struct lead *l = &x->lead.v[i];
-		double ns = function_ns(x, l);
+		uint64_t samples;
+		double ns = function_ns(x, l, &samples);
 		if (ns > TFH_VERDICT_MOST_SHARE * x->cause_ns &&
 		    ns >= TFH_VERDICT_FUNCTION_TIMES * best->ns && (!inside || l->ns > inside->ns))
 			inside = l;
@@ -263,16 +270,13 @@ static bool is_of_places(const struct lines *x)
  * time: it may have many lines. */
 static bool has_samples(const struct lines *x, const struct lead *l)
 {
-	uint64_t samples = 0;
+	uint64_t samples;
 
 	if (!l->samples)
 		return false;
-	for (size_t i = 0; i < x->lead.n; i++)
-		samples +=
-			tfh_same_function(&x->lead.v[i].line, &l->line) ? x->lead.v[i].samples : 0;
+	bool most = function_ns(x, l, &samples) > TFH_VERDICT_MOST_SHARE * x->cause_ns;
 	return l->samples >= TFH_VERDICT_LINE_SAMPLES ||
-	       (samples >= TFH_VERDICT_LINE_SAMPLES &&
-		function_ns(x, l) > TFH_VERDICT_MOST_SHARE * x->cause_ns);
+	       (most && samples >= TFH_VERDICT_LINE_SAMPLES);
 }
 
 /* Keeps a line with its share of the cause, if it has enough samples. */

@@ -67,6 +67,14 @@ struct tfh_gpu_info {
 	const char *library; /* the CUPTI library that recorded them, "" unknown */
 	const char *graphs;  /* why nodes of graphs were not recorded, "" if they were */
 };
+/* Whether device times were recorded during all of [t0, t1]. */
+static inline bool tfh_gpu_timed(const struct tfh_gpu_info *g, int64_t t0, int64_t t1)
+{
+	for (uint32_t i = 0; i < g->n_span; i++)
+		if (g->span[i].t0 <= t0 && t1 <= g->span[i].t1)
+			return true;
+	return false;
+}
 void tfh_run_gpu(struct tfh_run *run, uint32_t process, struct tfh_gpu_info *out);
 
 /* Every op of a process in order of its start, joined with its issuing call. Bounded memory. */

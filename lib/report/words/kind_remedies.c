@@ -166,7 +166,7 @@ static bool computes_more(const struct tfh_result *r, enum tfh_cause cause)
 
 static bool is_of_objects(const struct tfh_seen_node *n)
 {
-	return n->file && n->function && strstr(n->file, "/torch/distributed/") &&
+	return n->file && n->function && tfh_is_in_package(n->file, "/torch/distributed/") &&
 	       (tfh_ends_with(n->function, "_object") ||
 		tfh_ends_with(n->function, "_object_list"));
 }

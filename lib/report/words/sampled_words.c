@@ -466,7 +466,7 @@ void tfh_explain_sampled(struct tfh_wording *w)
 	if (s->jax && awaits_computing(w->r))
 		tfh_remark(
 			w,
-			"JAX queues its computing: a line that waits for a result also waits for what lines before it queued");
+			"JAX queues its computing: a line that waits for a result also waits for what earlier lines queued");
 	if (s->start_s >= TFH_REPORT_OTHER_SHARE * s->wall_s)
 		tfh_remark(
 			w,

@@ -136,7 +136,7 @@ static void test_queued(void **state)
 		s->state[i > 1 ? TFT_STATE_RUNNING : TFT_STATE_LOCK] = 0.9;
 		tfh_explain_sampled(&w.said);
 		for (uint32_t k = 0; k < w.said.n_remark; k++)
-			found |= strstr(w.said.remark[k], "what lines before it queued") != NULL;
+			found |= strstr(w.said.remark[k], "what earlier lines queued") != NULL;
 		assert_int_equal(found, i == 1);
 		tfh_wording_free(&w.said);
 	}

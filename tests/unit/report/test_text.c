@@ -413,20 +413,19 @@ static void screen_is_one(void **state)
 	assert_non_null(
 		strstr(text, "\nSURE   2,098 of 2,130 steps agree, 98 % of training time; "));
 	free(text);
-	/* a few steps with most of the time do not disagree with the others */
+	/* a few steps with most of the time do not disagree with the others, nor does one in each round */
 	struct tfh_class_count all = r.steps.classes[r.verdict.cls];
-	r.steps.classes[r.verdict.cls] = (struct tfh_class_count){.count = 20, .time_share = 0.75};
-	text = fixture_print(fixture_screen, &r);
-	assert_non_null(strstr(
-		text, "\nSURE   20 of 2,130 steps are input-bound, 75 % of training time; "));
-	free(text);
-	/* nor does one in each round */
-	r.steps.classes[r.verdict.cls].time_share = 0.4;
-	r.steps.rounds = 20;
-	text = fixture_print(fixture_screen, &r);
-	assert_non_null(strstr(
-		text, "\nSURE   20 of 2,130 steps are input-bound, 40 % of training time; "));
-	free(text);
+	static const char *const few[] = {
+		"\nSURE   20 of 2,130 steps are input-bound, 75 % of training time; ",
+		"\nSURE   20 of 2,130 steps are input-bound, 40 % of training time; "};
+	for (int k = 0; k < 2; k++) {
+		r.steps.classes[r.verdict.cls] =
+			(struct tfh_class_count){.count = 20, .time_share = k ? 0.4 : 0.75};
+		r.steps.rounds = k ? 20 : 0;
+		text = fixture_print(fixture_screen, &r);
+		assert_non_null(strstr(text, few[k]));
+		free(text);
+	}
 	r.steps.rounds = 0;
 	r.steps.classes[r.verdict.cls] = all;
 	text = fixture_print(print_crowded, &r);
