@@ -298,9 +298,13 @@ static const char *code_advice(struct tfh_wording *w)
 		todo = tfh_jax_ops_advice(w);
 	/* The input pipeline may then be a loader in plain code. */
 	if (!todo && cause == TFH_CAUSE_HOST_UNKNOWN && !w->r->found.input_visible)
-		todo = "see what it does (while it runs: py-spy top, perf top): load batches "
-		       "ahead in other threads or processes, do the rest less often or while the "
-		       "device computes";
+		todo = w->r->found.n_node
+			       ? "`tfhook report --where` shows where that time goes: load batches ahead in other "
+				 "threads or processes, do the rest less often or while the device "
+				 "computes"
+			       : "see what it does (while it runs: py-spy top, perf top): load batches "
+				 "ahead in other threads or processes, do the rest less often or while "
+				 "the device computes";
 	return todo;
 }
 
@@ -318,7 +322,7 @@ static void explain_code(struct tfh_wording *w, const char *time)
 	if (explain_anew(w, code_rows[i].remove) || explain_turns(w, time, code_rows[i].remove) ||
 	    explain_exchange(w, code_rows[i].remove))
 		return;
-	advise(w, code_rows[i].cause, w->text, code_advice(w), code_rows[i].remove);
+	advise(w, cause, w->text, code_advice(w), code_rows[i].remove);
 }
 
 static void explain_launches(struct tfh_wording *w, const char *time)

@@ -200,6 +200,18 @@ static bool is_torch_for_cpu(const struct tfh_result *r, enum tfh_cause cause)
 	return is_torch_on_cpu(r, cause) && tfh_torch_lacks_cuda(r);
 }
 
+/* Its lines were sampled, so that no other tool has to look for them. */
+static bool delays_seen(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return r->found.n_node &&
+	       (cause == TFH_CAUSE_HOST_PYTHON || cause == TFH_CAUSE_HOST_UNKNOWN);
+}
+
+static bool delays_cpu_seen(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return r->found.cpu_only && delays_seen(r, cause);
+}
+
 /* Nothing else computes meanwhile. */
 static bool delays_cpu(const struct tfh_result *r, enum tfh_cause cause)
 {
@@ -299,6 +311,14 @@ static const struct {
 	 {"the step computes on the CPU",
 	  "if a GPU should do it, check torch.cuda.is_available(), and that model and "
 	  "batches are on it; otherwise cheaper ops or more CPUs"}},
+	{delays_cpu_seen,
+	 {"the step waits for the program's own code",
+	  "`tfhook report --where` shows where that time goes: do the largest part less often, or in "
+	  "another process"}},
+	{delays_seen,
+	 {"the step waits for the program's own code",
+	  "`tfhook report --where` shows where that time goes: do the largest part less often, in "
+	  "another process, or while the device computes"}},
 	{delays_cpu,
 	 {"the step waits for the program's own code",
 	  "see what that thread does (while the job runs: py-spy top, perf top), and do it less often, "

@@ -268,6 +268,24 @@ static void test_other_places(void **state)
 	}
 }
 
+/* Where lines of the program were sampled, no other tool is advised to look for them. */
+static void test_sampled_lines(void **state)
+{
+	(void)state;
+	for (int seen = 0; seen < 2; seen++) {
+		struct words w;
+		begin(&w, TFH_CLASS_HOST_BOUND, TFH_CAUSE_HOST_PYTHON);
+		w.r.verdict = w.r.steady;
+		w.r.found.n_node = (uint32_t)seen;
+		tfh_wording_make(&w.said, &w.r);
+		assert_true(advises(&w.said, "the program's own code"));
+		assert_int_equal(strstr(w.said.advice[0].todo, "tfhook report --where") != NULL,
+				 seen);
+		assert_int_equal(strstr(w.said.advice[0].todo, "py-spy") == NULL, seen);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Where most of a step's computing on the CPU is PyTorch's optimizer, the advice is about it. */
 static void test_optimizer(void **state)
 {
@@ -536,10 +554,10 @@ int main(void)
 		cmocka_unit_test(test_imports),	      cmocka_unit_test(test_end),
 		cmocka_unit_test(test_killed),	      cmocka_unit_test(test_compiling),
 		cmocka_unit_test(test_place_of_part), cmocka_unit_test(test_other_places),
-		cmocka_unit_test(test_optimizer),     cmocka_unit_test(test_windows),
-		cmocka_unit_test(test_anomalies),     cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_anew_both),     cmocka_unit_test(test_evaluation),
-		cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_sampled_lines), cmocka_unit_test(test_optimizer),
+		cmocka_unit_test(test_windows),	      cmocka_unit_test(test_anomalies),
+		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_anew_both),
+		cmocka_unit_test(test_evaluation),    cmocka_unit_test(test_python_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
