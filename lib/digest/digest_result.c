@@ -155,8 +155,7 @@ static bool line_is_sound(const struct tfh_seen_line *l)
 
 static bool places_are_sound(const struct tfh_findings *f)
 {
-	bool ok = line_is_sound(&f->line) && line_is_sound(&f->late) &&
-		  line_is_sound(&f->all_steps) && line_is_sound(&f->new_pool) &&
+	bool ok = line_is_sound(&f->line) && line_is_sound(&f->new_pool) &&
 		  both(f->workers.line.file, f->workers.line.function) &&
 		  nodes_are_sound(f->node, f->n_node) &&
 		  nodes_are_sound(f->workers.node, f->workers.n_node);

@@ -236,7 +236,7 @@ TYPE(quality, N(1, events), N(2, dropped), N(3, unnamed), N(4, unattributed_shar
 #undef S
 
 #define S struct tfh_last_launch
-TYPE(last_launch, N(1, stream), N(2, handle), TN(3, kernel), N(4, t));
+TYPE(last_launch, N(1, stream), N(2, handle), TN(3, kernel));
 #undef S
 
 #define S struct tfh_allocation
@@ -249,16 +249,16 @@ TYPE(failure, SUB(1, at, allocation), SUBS(2, before, allocation), B(3, n_before
 #undef S
 
 #define S struct tfh_heap_sum
-TYPE(heap_sum, N(1, in_use), N(2, peak), N(3, allocations), N(4, failed), N(5, before),
-     N(6, capacity), N(7, peak_t), A(8, line), B(9, drawn, TFH_HEAP_POINTS),
-     B(10, n_failure, TFH_HEAP_FAILURES), SUBS(11, failure, failure));
+TYPE(heap_sum, N(1, in_use), N(2, peak), N(3, allocations), N(4, failed), N(6, capacity),
+     N(7, peak_t), A(8, line), B(9, drawn, TFH_HEAP_POINTS), B(10, n_failure, TFH_HEAP_FAILURES),
+     SUBS(11, failure, failure));
 #undef S
 
 #define S struct tfh_rank
 TYPE(rank, N(1, rank), N(2, process), T(3, host), V(4, cls, TFH_CLASS_COUNT),
      V(5, cause, TFH_CAUSE_COUNT), N(6, tier), N(7, share), N(8, step_s), N(9, steps),
      N(10, all_steps), N(11, exchanges), A(12, breakdown), N(13, jitter_s), N(14, late_s),
-     N(15, held_s), N(16, silent_s), N(17, closed), N(18, straggler), A(19, need_s));
+     N(15, held_s), N(16, silent_s), N(17, closed), N(18, straggler));
 #undef S
 
 #define S struct tfh_kind
@@ -285,8 +285,8 @@ TYPE(pattern, SUBS(1, kind, kind), B(2, n_kind, TFH_KINDS), N(3, per_update), N(
 #undef S
 
 #define S struct tfh_supply
-TYPE(supply, N(1, period_s), N(2, headroom), N(3, buffer), N(4, exact),
-     B(5, basis, TFH_SUPPLY_BURSTS), N(6, seen));
+TYPE(supply, N(1, period_s), N(2, headroom), N(3, buffer), B(5, basis, TFH_SUPPLY_BURSTS),
+     N(6, seen));
 #undef S
 
 /* ---- findings ---- */
@@ -304,7 +304,7 @@ TYPE(code_time, SUBS(1, function, code_function), B(2, n, TFH_CODE_FUNCTIONS), N
 #undef S
 
 #define S struct tfh_seen_sum
-TYPE(seen_sum, A(1, part), N(2, ns), N(3, samples));
+TYPE(seen_sum, A(1, part), N(3, samples));
 #undef S
 
 #define S struct tfh_machine_findings
@@ -423,8 +423,7 @@ TYPE(findings, N(1, cpu_only), N(2, torch), N(3, imported), N(4, device_times), 
      TN(63, slow.file), TN(64, slow.function), N(65, slow.line), N(66, alike), N(67, around),
      SUB(68, sampled, sampled), N(69, asker_works), N(70, uncached_s), N(71, restarts),
      N(72, copies_held), SUB(73, computed, computed), N(74, made_anew), N(75, unnumbered),
-     SUB(76, late, seen_line), N(77, host_guessed), SUB(78, all_steps, seen_line),
-     SUB(79, new_pool, seen_line), N(80, both_s));
+     N(77, host_guessed), SUB(79, new_pool, seen_line), N(80, both_s));
 #undef S
 
 #define S struct tfh_generation
@@ -451,7 +450,7 @@ TYPE(result, A(1, startup), SUB(2, pattern, pattern), SUB(3, supply, supply), N(
      LIST(35, kernels, n_kernels, kernel), SUBS(36, families, family_time),
      B(37, n_families, TFH_FAMILY_COUNT), LIST(38, transfers, n_transfers, transfer),
      SUB(39, found, findings), SUB(40, quality, quality),
-     LIST(41, discarded, n_discarded, discarded), N(42, exchanges), N(43, jitter_s), A(44, need_s),
+     LIST(41, discarded, n_discarded, discarded), N(42, exchanges), N(43, jitter_s),
      LIST(45, generation, n_generation, generation), SUB(46, uncrowded, whatif),
      LIST(47, devices, n_devices, device_time));
 #undef S

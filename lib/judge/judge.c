@@ -204,10 +204,11 @@ static int describe_run(const struct tfh_accounts *accounts, struct tfh_result *
 /* The lines of the program that are responsible, and what follows from them. */
 static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r)
 {
+	struct tfh_seen_line all_steps = {0};
 	int rc = tfh_find_called_work(accounts, r);
 
 	if (!rc)
-		rc = tfh_find_lines(accounts, r);
+		rc = tfh_find_lines(accounts, r, &all_steps);
 	if (!rc)
 		rc = tfh_find_call_lines(accounts, r);
 	if (!rc)
@@ -225,8 +226,8 @@ static int find_places(const struct tfh_accounts *accounts, struct tfh_result *r
 	tfh_find_stage_lines(accounts, r);
 	if (!rc)
 		rc = tfh_find_asked_line(accounts, r);
-	if (!r->found.line.file && r->found.all_steps.file)
-		r->found.line = r->found.all_steps;
+	if (!r->found.line.file && all_steps.file)
+		r->found.line = all_steps;
 	if (!rc)
 		rc = tfh_find_callers(accounts, r);
 	if (!rc)

@@ -74,8 +74,11 @@ struct tfh_result {
 	float (*step_cause)[TFH_CAUSE_COUNT];
 	uint64_t exchanges; /* as in struct tfh_rank */
 	double jitter_s;    /* per step: communication that waits for other ranks */
-	/* As in struct tfh_rank, from device times; NAN: unknown. */
+	/* Read where several ranks are judged (ranks.c), and by no report: the step without that
+	 * class and without waits for other ranks, from device times, NAN: unknown; and the line
+	 * with most of the time in which all other ranks wait for this one alone. */
 	double need_s[TFH_REMOVE_COUNT];
+	struct tfh_seen_line late;
 };
 
 /* If the judged rank mostly waits for another one, which makes all others wait: that one. */

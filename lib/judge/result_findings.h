@@ -16,8 +16,10 @@
 enum tfh_supply_basis {
 	TFH_SUPPLY_UNKNOWN,
 	TFH_SUPPLY_ON_REQUEST, /* it works only when a batch is requested */
-	TFH_SUPPLY_WAITED,     /* batches were waited for in succession */
-	TFH_SUPPLY_BURSTS      /* bursts, each from one empty buffer to the next */
+	/* Batches were waited for in succession, so the producer never stopped: no step can be
+	 * shorter on average. */
+	TFH_SUPPLY_WAITED,
+	TFH_SUPPLY_BURSTS /* bursts, each from one empty buffer to the next */
 };
 
 /* What the input pipeline could deliver; NAN: not known. */
@@ -25,7 +27,6 @@ struct tfh_supply {
 	double period_s; /* time per batch if no consumer holds it up */
 	double headroom; /* it could deliver at least this many times the steps' rate */
 	uint64_t buffer; /* at least this many batches were ready; 0: unknown */
-	bool exact;	 /* the producer never stopped: no step can be shorter on average */
 	enum tfh_supply_basis basis;
 	uint64_t seen; /* batches waited for, or bursts */
 };
@@ -60,9 +61,8 @@ enum {
 	TFH_SEEN_COUNT
 };
 struct tfh_seen_sum {
-	double part[TFH_SEEN_COUNT]; /* shares */
-	double ns;		     /* thread time that the samples represent */
-	uint64_t samples;	     /* samples; 0: none */
+	double part[TFH_SEEN_COUNT]; /* shares of the time that the samples represent */
+	uint64_t samples;	     /* 0: none */
 };
 
 /* Steps that are slow at regular intervals; if there are none, a few that are much longer than the
@@ -369,16 +369,13 @@ struct tfh_findings {
 	double code_ran;  /* the same of the pauses between calls */
 	struct tfh_seen_sum seen;  /* samples of the judged steps */
 	struct tfh_seen_line line; /* the line with most of the verdict's cause */
-	/* That with most of the time in which all other ranks wait for this one alone. */
-	struct tfh_seen_line late;
 	/* The line that makes a pool of processes or threads anew in many steps, with what starting
 	 * and ending it takes; file NULL: none. */
 	struct tfh_seen_line new_pool;
 	struct tfh_seen_node *node; /* a parent before its children */
 	uint32_t n_node;
-	struct tfh_computed computed;	/* all 0: not known */
-	bool host_guessed;		/* too few samples show what the host's time of steps is */
-	struct tfh_seen_line all_steps; /* the line, if no other is found */
+	struct tfh_computed computed; /* all 0: not known */
+	bool host_guessed;	      /* too few samples show what the host's time of steps is */
 	struct tfh_seen_workers workers;
 	struct tfh_copied_again again;
 	enum tfh_serves serves;

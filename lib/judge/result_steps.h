@@ -158,7 +158,6 @@ struct tfh_rank {
 	double silent_s; /* from its last record to that of the rank that lived longest */
 	bool closed;	 /* it ended by itself and recorded everything */
 	bool straggler;	 /* the others wait for it */
-	double need_s[TFH_REMOVE_COUNT]; /* step without that class and without waits for others */
 };
 
 /* The ranks of a job from one start of all of them to the next (judge/generations.h). */

@@ -72,7 +72,7 @@ struct tfh_failure {
 	uint64_t in_use;
 };
 struct tfh_heap_sum {
-	uint64_t in_use, peak, allocations, failed, before;
+	uint64_t in_use, peak, allocations, failed;
 	uint64_t capacity; /* of the devices that ran ops, 0 unknown */
 	int64_t peak_t;
 	uint64_t line[TFH_HEAP_POINTS]; /* maximum use in equal parts of the run */
@@ -85,7 +85,6 @@ struct tfh_last_launch {
 	uint32_t stream;
 	uint64_t handle;
 	const char *kernel;
-	int64_t t;
 };
 
 struct tfh_discarded_call {

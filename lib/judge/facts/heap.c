@@ -21,6 +21,7 @@ struct tfh_heap {
 	size_t cap, used, live;
 	struct tfh_heap_sum s;
 	struct tfh_allocation last[TFH_HEAP_LAST]; /* ring */
+	uint64_t before;			   /* in use after the last call */
 	uint64_t n;
 };
 
@@ -143,10 +144,10 @@ static void draw(struct tfh_heap *h, int64_t t, int64_t wall)
 		part = part < 0 ? 0 : TFH_HEAP_POINTS - 1;
 	/* Intervals without a call keep the previous use. */
 	for (; h->s.drawn < (uint32_t)part + 1; h->s.drawn++)
-		h->s.line[h->s.drawn] = h->s.before;
+		h->s.line[h->s.drawn] = h->before;
 	if (h->s.in_use > h->s.line[part])
 		h->s.line[part] = h->s.in_use;
-	h->s.before = h->s.in_use;
+	h->before = h->s.in_use;
 }
 
 int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall)
@@ -172,6 +173,6 @@ int tfh_heap_event(struct tfh_heap *h, const struct tfh_event *ev, int64_t wall)
 const struct tfh_heap_sum *tfh_heap_end(struct tfh_heap *h)
 {
 	for (; h->s.drawn && h->s.drawn < TFH_HEAP_POINTS; h->s.drawn++)
-		h->s.line[h->s.drawn] = h->s.before;
+		h->s.line[h->s.drawn] = h->before;
 	return &h->s;
 }

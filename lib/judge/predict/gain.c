@@ -445,7 +445,7 @@ void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, stru
 		w->floor_s = resource_floor(d, w->remove, true);
 		bool input = w->remove == TFH_REMOVE_INPUT ||
 			     w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE;
-		if (!input && r->supply.exact)
+		if (!input && r->supply.basis == TFH_SUPPLY_WAITED)
 			w->floor_s =
 				fmax(w->floor_s,
 				     fmin(step, r->supply.period_s * (1 - TFH_PREDICT_MEASURED)));

@@ -175,7 +175,6 @@ static void judge(const struct tfh_accounts *accounts, struct tfh_supply *s, str
 		return;
 	s->period_s = starved(accounts, g, &n) / 1e9;
 	if (n) {
-		s->exact = true;
 		s->basis = TFH_SUPPLY_WAITED;
 		s->seen = n;
 		return;

@@ -257,12 +257,13 @@ static void sum_samples(const struct tfh_accounts *accounts, struct tfh_seen_sum
 {
 	struct tfh_judged_samples at = {0};
 	struct tfh_seen_sample k;
+	double ns = 0;
 
 	while (tfh_next_judged_sample(accounts, &at, &k)) {
 		out->samples++;
-		out->ns += k.ns;
+		ns += k.ns;
 		for (int s = 0; s < TFH_SEEN_COUNT; s++)
-			out->part[s] += ((s == k.state) - out->part[s]) * k.ns / out->ns;
+			out->part[s] += ((s == k.state) - out->part[s]) * k.ns / ns;
 	}
 }
 

@@ -140,6 +140,6 @@ void tfh_find_late_line(const struct tfh_accounts *accounts, struct tfh_result *
 	}
 	const struct late_sum *best = x.late_ns > 0 ? choose(&x) : NULL;
 	if (best)
-		keep(&x, best, waited / 1e9 / (double)r->steps.total, &r->found.late);
+		keep(&x, best, waited / 1e9 / (double)r->steps.total, &r->late);
 	free(x.of.v);
 }

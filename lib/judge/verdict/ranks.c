@@ -75,8 +75,6 @@ static void sum_up(struct tfh_rank *k, const struct tfh_feed *f, const struct tf
 		k->breakdown[i] = r->breakdown[i].s_per_step;
 		k->step_s += k->breakdown[i];
 	}
-	for (int i = 0; i < TFH_REMOVE_COUNT; i++)
-		k->need_s[i] = isnan(r->need_s[i]) ? without(k, i) : r->need_s[i];
 }
 
 /* Whether exchanges of several ranks were matched, or at least called for. */
@@ -120,14 +118,17 @@ static void find_stragglers(struct tfh_rank *k, uint32_t n)
 }
 
 /* Limits a gain: the step takes as long as the slowest rank needs after the removal. */
-static void limit(struct tfh_result *r, const struct tfh_rank *k, uint32_t n)
+static void limit(struct tfh_result *r, const struct tfh_rank *k, struct tfh_result *const *of,
+		  uint32_t n)
 {
 	for (uint32_t i = 0; i < r->n_whatif; i++) {
 		struct tfh_whatif *w = &r->whatif[i];
 		double need = 0, was = w->high_s;
-		for (uint32_t j = 0; j < n; j++)
-			if (k[j].process != r->process && k[j].need_s[w->remove] > need)
-				need = k[j].need_s[w->remove];
+		for (uint32_t j = 0; j < n; j++) {
+			double own = of[j]->need_s[w->remove];
+			if (of[j] != r)
+				need = fmax(need, isnan(own) ? without(&k[j], w->remove) : own);
+		}
 		if (!(need > 0) || isnan(w->step_s))
 			continue;
 		double step = w->step_s * w->speedup;
@@ -208,8 +209,8 @@ static void name_late(struct tfh_result *out, struct tfh_result *const *r, uint3
 					      : NULL;
 
 	for (uint32_t i = 0; i < n && late; i++)
-		if (r[i]->process == late->process && r[i]->found.late.file)
-			out->found.line = r[i]->found.late;
+		if (r[i]->process == late->process && r[i]->late.file)
+			out->found.line = r[i]->late;
 	if (late && out->steady.tier == 'C')
 		without_late(out, late);
 }
@@ -235,7 +236,7 @@ int tfh_join_ranks(const struct tfh_feed *f, const struct tfh_matches *matches,
 		if ((*out)->steady.tier == 'C')
 			limit_host_only(*out);
 		else
-			limit(*out, k, n);
+			limit(*out, k, r, n);
 		(*out)->found.others_compute_s = others_compute(k, n, best);
 		qsort(k, n, sizeof(*k), by_rank);
 		(*out)->rank = tfh_result_alloc(*out, n, sizeof(*k));

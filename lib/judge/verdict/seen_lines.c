@@ -319,7 +319,7 @@ static void keep_below(const struct lines *x, const struct lead *below, struct t
 	out->line = x->runs_all.line.line;
 }
 
-static void choose(struct lines *x)
+static void choose(struct lines *x, struct tfh_seen_line *all_steps)
 {
 	struct tfh_seen_line *out = &x->r->found.line;
 	const struct lead *best = best_line(x), *below;
@@ -331,8 +331,8 @@ static void choose(struct lines *x)
 		return;
 	}
 	if (!best || !has_samples(x, best)) {
-		keep(x, &x->runs_all, &x->r->found.all_steps);
-		x->r->found.all_steps.not_own = true;
+		keep(x, &x->runs_all, all_steps);
+		all_steps->not_own = true;
 		return;
 	}
 	keep(x, best, out);
@@ -409,7 +409,8 @@ static int add_within(struct lines *x)
 	return rc;
 }
 
-int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
+int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r,
+		   struct tfh_seen_line *all_steps)
 {
 	const struct tfh_stack_samples *samples = accounts->facts->samples;
 	struct lines x = {.accounts = accounts,
@@ -429,7 +430,7 @@ int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r)
 	if (!rc)
 		rc = add_within(&x);
 	if (!rc && r->verdict.cause != TFH_CAUSE_NONE && x.cause_ns > 0)
-		choose(&x);
+		choose(&x, all_steps);
 	name_work(&x);
 	if (!rc && accounts->judged_steps)
 		rc = tfh_tree_keep(&x.tree, accounts, &r->found.node, &r->found.n_node);

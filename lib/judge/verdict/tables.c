@@ -91,7 +91,6 @@ void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r)
 		const struct tfh_last_call *c = &by_stream[i];
 		struct tfh_last_launch *l = &r->last[r->n_last++];
 		l->stream = c->stream;
-		l->t = c->t;
 		l->handle = 0;
 		if (c->stream)
 			f->name(f->arg, accounts->facts->process, TFT_NAME_STREAM, c->stream,

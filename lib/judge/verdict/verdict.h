@@ -55,8 +55,10 @@ void tfh_fill_segments(const struct tfh_accounts *accounts, double last_gap_s,
 /* machine_findings.c: what samples of the machine show for the whole run */
 void tfh_find_machine(const struct tfh_run *run, struct tfh_result *r);
 
-/* seen_lines.c: lines of Python. 0 or -ENOMEM. */
-int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* seen_lines.c: lines of Python. `all_steps`: the one through which all steps run, if none tells
+ * more. 0 or -ENOMEM. */
+int tfh_find_lines(const struct tfh_accounts *accounts, struct tfh_result *r,
+		   struct tfh_seen_line *all_steps);
 /* call_lines.c: the line of the calls that the verdict is about, where no sample gave one. Runs
  * after tfh_find_lines(). 0 or -ENOMEM. */
 int tfh_find_call_lines(const struct tfh_accounts *accounts, struct tfh_result *r);

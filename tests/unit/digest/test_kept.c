@@ -80,8 +80,8 @@ static void is_whole(const struct tfh_kept_type *t, const size_t (*apart)[2], si
 
 static void every_member(void **state)
 {
-	static const size_t apart[][2] = {MEMBER(run), MEMBER(step), MEMBER(n_step),
-					  MEMBER(step_cause)};
+	static const size_t apart[][2] = {MEMBER(run),	      MEMBER(step),   MEMBER(n_step),
+					  MEMBER(step_cause), MEMBER(need_s), MEMBER(late)};
 	const struct tfh_kept_field *r = &tfh_kept_type.field[0];
 	struct tfh_kept_type rest = {tfh_kept_type.field + 1, tfh_kept_type.n - 1,
 				     tfh_kept_type.size};
@@ -213,8 +213,6 @@ static void make_sound(struct tfh_kept *k)
 	set_node(r->found.node, r->found.n_node);
 	set_node(r->found.workers.node, r->found.workers.n_node);
 	set_line(&r->found.line);
-	set_line(&r->found.late);
-	set_line(&r->found.all_steps);
 	set_line(&r->found.new_pool);
 	name(&r->found.workers.line.file, &r->found.workers.line.function);
 	for (uint32_t i = 0; i < 2; i++)
