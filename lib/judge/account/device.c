@@ -1,4 +1,5 @@
 /* Judges windows with device times: which windows, which of them together, and the results. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "judge/account/device.h"
@@ -18,6 +19,19 @@ static size_t chunk_end(const struct tfh_device *d, size_t w0)
 		i++;
 	}
 	return i;
+}
+
+double tfh_timed_steps(const struct tfh_device *d)
+{
+	uint64_t n = 0;
+
+	TFH_EACH (i, d->win.n) {
+		uint8_t segment = d->accounts->use[i].segment;
+		if ((segment == TFH_SEGMENT_TRAIN || segment == TFH_SEGMENT_STALL) &&
+		    d->win.v[i].ops)
+			n += d->accounts->loops->window.v[i].steps;
+	}
+	return n ? (double)n : NAN;
 }
 
 static size_t count_tier(const struct tfh_device *d, char tier)

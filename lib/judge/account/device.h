@@ -280,6 +280,9 @@ int tfh_device_judge(struct tfh_device *d, struct tfh_call_feed *calls,
 enum tfh_cause tfh_compute_cause(const struct tfh_device *d);
 /* The tier of most of the judged time: 'A', 'B' or 'C'. */
 char tfh_tier(const struct tfh_accounts *accounts);
+/* Number of steps whose device ops were counted: training steps with device times, and stalls,
+ * which are recognised only when a step's account is closed, after its ops. NAN: none. */
+double tfh_timed_steps(const struct tfh_device *d);
 void tfh_device_free(struct tfh_device *d);
 
 /* engines.c */

@@ -61,11 +61,18 @@ void tfh_xprof_fill(const struct tfh_samples *all, double share[TFH_XPROF_COUNT]
 
 /* gain.c: predictions from the samples */
 void tfh_device_whatif(const struct tfh_device *d, struct tfh_samples *all, struct tfh_result *r);
+/* replay_means.c: fills in the results of `of`, whose longer steps it clips if they are rare. */
+void tfh_settle_replays(struct tfh_replays *s);
+/* The mean over all steps of the run, which take `step` on average. The sample may hold more or
+ * fewer long steps than there are in the run; corrected by the regression estimator of sampling
+ * theory, with the recorded time as the known variate. */
+double tfh_for_all_steps(const struct tfh_replays *s, double step);
+/* floors.c: time per step of the busiest engine, without the removed ones. `hard`: if kernels that
+ * may run at once do. */
+double tfh_resource_floor(const struct tfh_device *d, enum tfh_remove what, bool hard);
 /* Threads that launch on the critical device, each in streams of its own,
  * although no two kernels ran at once; otherwise 0. */
 uint32_t tfh_threads_in_turn(const struct tfh_device *d);
-void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
-int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r);
 
 /* code_place.c: finds the places, before anything is replayed; then what each gains. 0 or
  * -ENOMEM. */

@@ -153,6 +153,11 @@ int tfh_fill_discarded(const struct tfh_accounts *accounts, struct tfh_result *r
 
 /* tables.c: copies, kernels, pipeline stages, start-up, the last launch of each stream */
 int tfh_fill_tables(const struct tfh_accounts *accounts, struct tfh_result *r);
+/* device_tables.c: rates of copies, kernels and their families, devices. 0 or -ENOMEM. */
+int tfh_device_tables(const struct tfh_device *d, struct tfh_result *r);
+/* Hidden time of copies and collectives: the busy time of their engines minus their blocking
+ * time. */
+void tfh_device_stages(const struct tfh_device *d, struct tfh_result *r);
 int tfh_fill_input(const struct tfh_accounts *accounts, struct tfh_result *r);
 void tfh_fill_startup(const struct tfh_accounts *accounts, struct tfh_result *r);
 void tfh_fill_last(const struct tfh_accounts *accounts, struct tfh_result *r);
