@@ -1,4 +1,4 @@
-/* Internal interface between the two halves of the Kineto importer: the contents of one
+/* Internal interface between the parts of the Kineto importer: the contents of one
  * `traceEvents` entry, and of the rest of the file. */
 #ifndef TFH_IMPORT_KINETO_H
 #define TFH_IMPORT_KINETO_H
@@ -84,7 +84,7 @@ struct tfh_kineto_facts {
 	bool json;		 /* it is, so far */
 	uint32_t processors[64]; /* multiprocessors by device, 0 = unknown */
 };
-int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts);
+int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts); /* kineto_end.c */
 void tfh_kineto_free(struct tfh_kineto *k);
 
 /* kineto_ranks.c: the same for a file, which may hold several ranks */

@@ -11,66 +11,11 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/key_table.h"
-#include "import/kineto.h"
+#include "import/kineto_process.h"
 #include "model/symbols/kernel_name.h"
-#include "model/vec.h"
 
 #define MAX_ENTRIES 40000000u /* limit on entries, about 5 GB */
-#define MAX_LABELS 64
-#define NPU_LAUNCH 1000 /* ns that a launch is taken to last: less than any does */
-
-struct late_call { /* a call whose op, or whose awaited event, is known at the end of the file */
-	struct tfh_event ev;
-	uint32_t correlation;
-	uint64_t anchor;
-};
-struct late_op {
-	struct tfh_op op;
-	uint64_t anchor;
-};
-struct wait {
-	int64_t record; /* correlation id of the awaited cudaEventRecord */
-	uint32_t stream, on;
-};
-
-struct device_step { /* as the device's rows have it */
-	uint64_t number;
-	int64_t t0, t1;
-};
-
-struct tfh_kineto {
-	struct tfh_builder *b;
-	struct tfh_kineto_open *open;
-	uint32_t process;	 /* once there is an entry */
-	uint64_t entries, count; /* count: entries without waits and unknown calls */
-	struct tfh_map thread;	 /* tid -> index + 1 */
-	int64_t last_thread;
-	uint32_t threads;
-	uint64_t others;      /* number of unused entries */
-	struct tfh_map fn;    /* hash of a call's name -> row, 1: unknown */
-	struct tfh_map arrow; /* either end of an arrow -> id */
-	struct tfh_map npu;   /* id of an NPU's arrow -> correlation */
-	struct tfh_map wait;  /* correlation of a wait -> index in `waits` + 1 */
-	TFH_VEC(struct late_call) call;
-	TFH_VEC(struct late_op) op;
-	TFH_VEC(struct wait) waits;
-	struct tfh_map step; /* number -> index in `steps` + 1 */
-	TFH_VEC(struct device_step) steps;
-	int64_t host_pid, device; /* host_pid: -1 until known; device: likewise */
-	bool rocprof;		  /* written by rocprof, not by PyTorch */
-	bool ascend;		  /* has rows of an NPU */
-	bool gpu;		  /* the trace has an op, or a call that issues ops */
-	/* Latest begin of the program's ops, ranges, launches and waits. */
-	int64_t last_begin;
-	int64_t last_end; /* latest end of its ops and ranges */
-	int64_t stop;	  /* when the profiler stopped, if recorded */
-	struct {
-		int64_t pid;
-		char text[64];
-	} label[MAX_LABELS];
-	uint32_t labels;
-};
+#define NPU_LAUNCH 1000	      /* ns that a launch is taken to last: less than any does */
 
 struct tfh_kineto *tfh_kineto_new(struct tfh_builder *b)
 {
@@ -128,7 +73,7 @@ uint64_t tfh_kineto_count(const struct tfh_kineto *k)
 
 /* ---- the host ---- */
 
-static int64_t thread_of(struct tfh_kineto *k, int64_t tid)
+int64_t tfh_kineto_thread(struct tfh_kineto *k, int64_t tid)
 {
 	uint64_t *index = tfh_map_put(&k->thread, tfh_hash_u64((uint64_t)tid) | 1, NULL);
 	int64_t t;
@@ -158,7 +103,7 @@ static uint64_t anchor_of(const struct tfh_kineto_entry *e)
 
 static int begin_event(struct tfh_kineto *k, const struct tfh_kineto_entry *e, struct tfh_event *ev)
 {
-	int64_t thread = thread_of(k, e->tid);
+	int64_t thread = tfh_kineto_thread(k, e->tid);
 
 	if (thread < 0)
 		return -ENOMEM;
@@ -193,7 +138,7 @@ static int add_host(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
 	const struct tfh_fn_info *fn;
-	struct late_call late = {.anchor = anchor_of(e)};
+	struct tfh_kineto_late_call late = {.anchor = anchor_of(e)};
 	int rc = tfh_import_fn(k->b, &k->fn, e->name, &fn);
 
 	if (rc || !fn)
@@ -225,7 +170,7 @@ static int add_call(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_t kind)
 {
 	int64_t device = e->device >= 0 ? e->device : e->pid >= 0 ? e->pid : 0;
-	struct late_op late = {.anchor = anchor_of(e)};
+	struct tfh_kineto_late_op late = {.anchor = anchor_of(e)};
 	struct tfh_op *op = &late.op;
 
 	k->gpu = true;
@@ -268,9 +213,9 @@ static int add_op(struct tfh_kineto *k, const struct tfh_kineto_entry *e, uint8_
  * the host's call. */
 static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
-	struct wait w = {.record = e->wait_record,
-			 .stream = e->stream > 0 ? (uint32_t)e->stream : 0,
-			 .on = e->wait_stream > 0 ? (uint32_t)e->wait_stream : 0};
+	struct tfh_kineto_wait w = {.record = e->wait_record,
+				    .stream = e->stream > 0 ? (uint32_t)e->stream : 0,
+				    .on = e->wait_stream > 0 ? (uint32_t)e->wait_stream : 0};
 	uint64_t *index;
 
 	if (e->correlation <= 0)
@@ -281,7 +226,8 @@ static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 	*index = k->waits.n;
 	if (e->wait_record > 0 && w.on) { /* and the record was made in that stream */
 		index = tfh_map_put(&k->wait, (uint64_t)e->wait_record, NULL);
-		if (!index || TFH_PUSH(k->waits, (struct wait){.record = -1, .stream = w.on}))
+		if (!index ||
+		    TFH_PUSH(k->waits, (struct tfh_kineto_wait){.record = -1, .stream = w.on}))
 			return -ENOMEM;
 		*index = k->waits.n;
 	}
@@ -291,7 +237,7 @@ static int add_wait(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 /* A step's annotation on the device, one of each stream. */
 static int add_note(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
-	struct device_step s = {.t0 = e->ts, .t1 = e->ts + e->dur};
+	struct tfh_kineto_step s = {.t0 = e->ts, .t1 = e->ts + e->dur};
 	uint64_t *index;
 
 	if (!tfh_import_step(e->name, &s.number))
@@ -301,7 +247,7 @@ static int add_note(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 		return -ENOMEM;
 	if (!*index)
 		*index = k->steps.n;
-	struct device_step *known = &k->steps.v[*index - 1];
+	struct tfh_kineto_step *known = &k->steps.v[*index - 1];
 	known->t0 = s.t0 < known->t0 ? s.t0 : known->t0;
 	known->t1 = s.t1 > known->t1 ? s.t1 : known->t1;
 	return 0;
@@ -311,7 +257,7 @@ static int add_note(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 
 static int add_label(struct tfh_kineto *k, const struct tfh_kineto_entry *e)
 {
-	if (!strcmp(e->name, "process_name") && k->labels < MAX_LABELS) {
+	if (!strcmp(e->name, "process_name") && k->labels < TFH_KINETO_LABELS) {
 		k->label[k->labels].pid = e->pid;
 		snprintf(k->label[k->labels].text, sizeof(k->label[0].text), "%.60s", e->label);
 		k->labels++;
@@ -381,7 +327,7 @@ static int add_npu_arrow(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	return tfh_build_event(k->b, &ev, (uint32_t)*id);
 }
 
-static const char *label_of(const struct tfh_kineto *k, int64_t pid)
+const char *tfh_kineto_label(const struct tfh_kineto *k, int64_t pid)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
 		if (k->label[i].pid == pid)
@@ -398,7 +344,7 @@ static void add_rocprof(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	k->rocprof = true;
 	for (uint32_t i = 0; i < k->labels; i++)
 		hip |= !strcmp(k->label[i].text, "CPU HIP API");
-	tfh_rocprof_entry(e, label_of(k, e->pid), hip);
+	tfh_rocprof_entry(e, tfh_kineto_label(k, e->pid), hip);
 }
 
 int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
@@ -414,7 +360,7 @@ int tfh_kineto_add(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 	if (tfh_rocprof_is(e))
 		add_rocprof(k, e);
 	else if (e->phase == 'X' && e->category == TFH_KINETO_OTHER && !k->rocprof &&
-		 tfh_ascend_entry(e, label_of(k, e->pid))) {
+		 tfh_ascend_entry(e, tfh_kineto_label(k, e->pid))) {
 		tfh_build_source(k->b, TFH_SRC_ASCEND);
 		k->ascend = true;
 	}
@@ -482,118 +428,4 @@ const char *tfh_kineto_nothing(const struct tfh_kineto *k)
 			   "not of PyTorch's profiler or another one that tfhook reads: record "
 			   "the job with `tfhook run`"
 			 : "a trace without a single call, op or kernel";
-}
-
-/* ---- the end of the file ---- */
-
-/* Whether a wait is the profiler's own: PyTorch's profiler waits for the device when it stops,
- * which is the last event of a trace. */
-static bool profilers_own(const struct tfh_kineto *k, const struct tfh_event *ev)
-{
-	static const char whole[] = "Synchronize";
-	const char *name = ev->fn->name;
-	size_t n = strlen(name);
-
-	if (ev->fn->family != TFH_FAM_SYNC)
-		return false;
-	return n > sizeof(whole) - 1 && !strcmp(name + n - (sizeof(whole) - 1), whole) &&
-	       (strstr(name, "Device") || strstr(name, "Ctx")) && ev->t0 >= k->last_begin &&
-	       ev->t0 >= k->last_end;
-}
-
-static int late_calls(struct tfh_kineto *k)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < k->call.n && !rc; i++) {
-		struct late_call *c = &k->call.v[i];
-		const uint64_t *id = tfh_map_get(&k->arrow, c->anchor), *index = NULL;
-		if (!k->gpu && c->ev.fn->family == TFH_FAM_SYNC && !profilers_own(k, &c->ev))
-			continue; /* for a device without any ops */
-		if (profilers_own(k, &c->ev)) {
-			k->stop = c->ev.t0;
-			continue;
-		}
-		if (!c->correlation && id)
-			c->correlation = (uint32_t)*id;
-		if (c->correlation)
-			index = tfh_map_get(&k->wait, c->correlation);
-		if (index) {
-			const struct wait *w = &k->waits.v[*index - 1];
-			c->ev.stream = w->stream;
-			if (w->record > 0)
-				c->ev.w[0] = (uint64_t)w->record;
-		}
-		rc = tfh_build_event(k->b, &c->ev, c->correlation);
-	}
-	return rc;
-}
-
-static int late_ops(struct tfh_kineto *k)
-{
-	int rc = 0;
-
-	for (uint32_t i = 0; i < k->op.n && !rc; i++) {
-		struct tfh_op *op = &k->op.v[i].op;
-		const uint64_t *id = tfh_map_get(&k->arrow, k->op.v[i].anchor);
-		if (id)
-			op->correlation = (uint32_t)*id;
-		if (op->kind == TFH_OP_KERNEL)
-			op->name = tfh_build_text(k->b, k->process, TFT_NAME_FUNCTION,
-						  (uint32_t)op->node);
-		op->node = 0;
-		rc = tfh_build_op(k->b, op);
-	}
-	return rc;
-}
-
-/* Steps of a trace that has only the device's rows. */
-static int device_steps(struct tfh_kineto *k)
-{
-	int64_t thread = k->steps.n ? thread_of(k, 0) : 0;
-	int rc = thread < 0 ? -ENOMEM : 0;
-
-	for (uint32_t i = 0; i < k->steps.n && !rc; i++) {
-		const struct device_step *s = &k->steps.v[i];
-		struct tfh_event ev = {.t0 = s->t0,
-				       .t1 = s->t1,
-				       .process = k->process,
-				       .thread = (uint32_t)thread};
-		char name[64];
-		snprintf(name, sizeof(name), "ProfilerStep#%" PRIu64, s->number);
-		rc = tfh_import_host_event(k->b, name, TFT_RANGE_NOTE, &ev);
-		rc = rc ? rc : tfh_build_event(k->b, &ev, 0);
-	}
-	return rc;
-}
-
-static int32_t small(int64_t v)
-{
-	return v >= 0 && v < 1 << 24 ? (int32_t)v : -1;
-}
-
-int tfh_kineto_end(struct tfh_kineto *k, const struct tfh_kineto_facts *facts)
-{
-	const char *exe = "";
-	int rc = late_calls(k);
-
-	if (!rc && k->entries && !k->threads)
-		rc = device_steps(k);
-	if (!rc)
-		rc = late_ops(k);
-	if (!rc && k->stop < INT64_MAX)
-		tfh_build_cut_ranges(k->b, k->process, INT64_MIN, k->stop);
-	if (!rc && k->entries && !k->gpu)
-		rc = tfh_build_host_only(k->b, k->process);
-	if (!k->rocprof) /* whose processes are kinds of entries */
-		exe = label_of(k, k->host_pid);
-	if (k->device >= 0 &&
-	    k->device < (int64_t)(sizeof(facts->processors) / sizeof(*facts->processors)))
-		tfh_build_processors(k->b, k->process, facts->processors[k->device]);
-	tfh_build_shift(k->b, k->process, facts->base_ns);
-	if (rc)
-		return rc;
-	return tfh_build_identity(k->b, k->process, exe,
-				  k->host_pid > 0 && !k->rocprof ? (uint32_t)k->host_pid : 0,
-				  small(facts->rank), small(facts->world));
 }
