@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "sampling/dicts.h"
+#include "sampling/iterator_types.h"
 #include "sampling/iterators.h"
 
 /* Only the outer frames are searched: a program's main loop is among them. */
@@ -12,9 +13,6 @@
 #define TAGS 7ull
 /* More elements than a loop can have given. */
 #define COUNT_MOST (1ull << 48)
-#define NAME_BYTES 24u
-#define PROBES 4u
-#define TYPES_AT_ONCE 64u
 #define VAIN_MOST 4u
 
 #define FIELD 16	   /* of the first field after an object's head */
@@ -24,172 +22,13 @@
 #define STACK_POINTER 14   /* from this one on, frames keep their stack's end as an address */
 #define CONTEXT_OBJECT 14  /* from this one on, a context manager follows the function of its end */
 
-enum kind {
-	UNKNOWN,
-	NO_ITERATOR,
-	CALLABLE, /* such as the end of a context manager */
-	RANGE,
-	INDEX_OF,
-	INDEX, /* of an object whose length is not known */
-	COUNTS_DOWN,
-	ENUMERATE,
-	FIRST_OF,
-	GENERATOR,
-	ISLICE,
-	DICT,
-	OBJECT,	 /* an iterator of a class written in Python */
-	SEQUENCE /* from 3.15 on, a loop over it has no iterator */
-};
-
-/* By the type's name. */
-static const struct {
-	const char *name;
-	enum kind kind;
-} kinds[] = {
-	{"range_iterator", RANGE},
-	{"list_iterator", INDEX_OF},
-	{"tuple_iterator", INDEX_OF},
-	{"iterator", INDEX}, /* of a sequence's __getitem__ */
-	{"list_reverseiterator", COUNTS_DOWN},
-	{"enumerate", ENUMERATE},
-	{"zip", FIRST_OF},
-	{"map", FIRST_OF},
-	{"generator", GENERATOR},
-	{"itertools.islice", ISLICE},
-	{"dict_keyiterator", DICT},
-	{"dict_valueiterator", DICT},
-	{"dict_itemiterator", DICT},
-	{"list", SEQUENCE},
-	{"tuple", SEQUENCE},
-	{"method", CALLABLE},
-	{"builtin_function_or_method", CALLABLE},
-	{"function", CALLABLE},
-	{"method_descriptor", CALLABLE},
-};
-
-struct loop_reading {
-	const struct tfh_py *py;
-	struct tfh_py_types *types;
-	struct tfh_py_copies *c;
-};
-
-static bool word_at(const struct loop_reading *r, uint64_t from, uint64_t *to)
-{
-	const uint8_t *p = tfh_py_copied(r->c, from, sizeof(*to));
-
-	if (p)
-		*to = tfh_py_word(p);
-	return p;
-}
-
-/* The place of a type in the table; `free`: of one that is not in it yet. */
-static uint32_t slot_of(const struct tfh_py_types *types, uint64_t type, bool *free)
-{
-	uint32_t first = (uint32_t)(type * 0x9e3779b97f4a7c15ull >> 32);
-
-	*free = false;
-	for (uint32_t k = 0; k < PROBES; k++)
-		if (types->type[(first + k) % TFH_PY_TYPES] == type)
-			return (first + k) % TFH_PY_TYPES;
-	*free = true;
-	for (uint32_t k = 0; k < PROBES; k++)
-		if (!types->type[(first + k) % TFH_PY_TYPES])
-			return (first + k) % TFH_PY_TYPES;
-	return first % TFH_PY_TYPES;
-}
-
-static bool may_be_object(uint64_t address)
-{
-	return address >= TFH_PY_PAGE && address % 8 == 0;
-}
-
-static enum kind kind_named(const uint8_t *name)
-{
-	for (size_t i = 0; name && i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strncmp((const char *)name, kinds[i].name, NAME_BYTES))
-			return kinds[i].kind;
-	return UNKNOWN;
-}
-
-/* What is read of a type: its name, its flags, and whether its objects are iterators. */
-enum { NAME, FLAGS, NEXT, TYPE_WORDS };
-
-static enum kind kind_of_words(const struct loop_reading *r, const uint64_t word[TYPE_WORDS])
-{
-	const uint8_t *name = word[NAME] ? tfh_py_copied(r->c, word[NAME], NAME_BYTES) : NULL;
-	enum kind kind = kind_named(name);
-
-	if (kind != UNKNOWN || !name)
-		return kind;
-	return !word[NEXT] ? NO_ITERATOR : tfh_py_keeps(r->py, word[FLAGS]) ? OBJECT : UNKNOWN;
-}
-
-/* Finds out the kinds of the types that were not met before: of all at once, since a system call
- * costs more than what it copies. */
-static void learn(const struct loop_reading *r, const uint64_t *type, uint32_t n)
-{
-	static const uint16_t offset[TYPE_WORDS] = {
-		[NAME] = TFH_PY_TYPE_NAME, [FLAGS] = TFH_PY_TYPE_FLAGS, [NEXT] = TFH_PY_TYPE_NEXT};
-	uint64_t at[TYPES_AT_ONCE * TYPE_WORDS], word[TYPES_AT_ONCE * TYPE_WORDS];
-	struct tfh_py_piece name[TYPES_AT_ONCE];
-	uint32_t found = 0;
-	bool free;
-
-	for (uint32_t i = 0; i < n && found < TYPES_AT_ONCE; i++) {
-		uint32_t slot = slot_of(r->types, type[i], &free);
-
-		if (!free || !may_be_object(type[i]))
-			continue;
-		r->types->type[slot] = type[i];
-		r->types->kind[slot] = UNKNOWN;
-		r->types->kept[slot] = r->types->vain[slot] = 0;
-		for (uint32_t k = 0; k < TYPE_WORDS; k++)
-			at[TYPE_WORDS * found + k] = type[i] + offset[k];
-		found++;
-	}
-	if (!found)
-		return;
-	tfh_py_words(r->c->pid, at, word, TYPE_WORDS * found);
-	for (uint32_t i = 0; i < found; i++)
-		name[i] = (struct tfh_py_piece){word[TYPE_WORDS * i + NAME], NAME_BYTES};
-	tfh_py_fetch(r->c, name, found);
-	for (uint32_t i = 0; i < found; i++) {
-		uint64_t new = at[TYPE_WORDS * i + NAME] - offset[NAME];
-		uint32_t slot = slot_of(r->types, new, &free);
-
-		if (!free)
-			r->types->kind[slot] = (uint8_t)kind_of_words(r, &word[TYPE_WORDS * i]);
-	}
-}
-
-static enum kind kind_of_type(const struct loop_reading *r, uint64_t type)
-{
-	bool free;
-	uint32_t slot = slot_of(r->types, type, &free);
-
-	if (free && may_be_object(type)) {
-		learn(r, &type, 1);
-		slot = slot_of(r->types, type, &free);
-	}
-	return free ? UNKNOWN : (enum kind)r->types->kind[slot];
-}
-
-static enum kind kind_of(const struct loop_reading *r, uint64_t object)
-{
-	uint64_t type;
-
-	return may_be_object(object) && word_at(r, object + TFH_PY_OBJECT_TYPE, &type)
-		       ? kind_of_type(r, type)
-		       : UNKNOWN;
-}
-
-static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
+static bool loop_of(const struct tfh_loop_reading *r, uint64_t object, int depth,
 		    struct tfh_py_loop *out);
-static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kind kind, int depth,
-			 struct tfh_py_loop *out);
+static bool loop_of_kind(const struct tfh_loop_reading *r, uint64_t object, enum tfh_py_kind kind,
+			 int depth, struct tfh_py_loop *out);
 
 /* `long` start, step, length; before that, up to 3.11, an index, and the start stays. */
-static bool range_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
+static bool range_loop(const struct tfh_loop_reading *r, uint64_t object, struct tfh_py_loop *out)
 {
 	const uint8_t *p = tfh_py_copied(r->c, object + FIELD, 4 * sizeof(uint64_t));
 	bool moves = r->py->minor >= MOVES_START;
@@ -209,16 +48,17 @@ static bool range_loop(const struct loop_reading *r, uint64_t object, struct tfh
 	return moves || first <= length;
 }
 
-static bool index_loop(const struct loop_reading *r, uint64_t object, enum kind kind,
+static bool index_loop(const struct tfh_loop_reading *r, uint64_t object, enum tfh_py_kind kind,
 		       struct tfh_py_loop *out)
 {
 	uint64_t index, of, size;
 
-	if (!word_at(r, object + FIELD, &index) || !word_at(r, object + FIELD + 8, &of) || !of)
+	if (!tfh_py_word_at(r, object + FIELD, &index) ||
+	    !tfh_py_word_at(r, object + FIELD + 8, &of) || !of)
 		return false;
-	if (kind == INDEX || !word_at(r, of + FIELD, &size) || size > COUNT_MOST)
+	if (kind == TFH_PY_INDEX || !tfh_py_word_at(r, of + FIELD, &size) || size > COUNT_MOST)
 		size = UINT64_MAX;
-	if (kind == COUNTS_DOWN) {
+	if (kind == TFH_PY_COUNTS_DOWN) {
 		out->left = index + 1;
 		out->done = size - out->left;
 		return size != UINT64_MAX && index + 1 <= size;
@@ -228,34 +68,34 @@ static bool index_loop(const struct loop_reading *r, uint64_t object, enum kind 
 	return true;
 }
 
-static bool enumerate_loop(const struct loop_reading *r, uint64_t object, int depth,
+static bool enumerate_loop(const struct tfh_loop_reading *r, uint64_t object, int depth,
 			   struct tfh_py_loop *out)
 {
 	uint64_t inner;
 
-	if (word_at(r, object + FIELD + 8, &inner) && loop_of(r, inner, depth + 1, out))
+	if (tfh_py_word_at(r, object + FIELD + 8, &inner) && loop_of(r, inner, depth + 1, out))
 		return true;
 	out->left = TFH_PY_LEFT_UNKNOWN;
 	out->sure = false;
-	return word_at(r, object + FIELD, &out->done);
+	return tfh_py_word_at(r, object + FIELD, &out->done);
 }
 
 /* Of several iterators in step, the first that is known. `at`: the field that has their tuple. */
-static bool first_loop(const struct loop_reading *r, uint64_t object, int depth,
+static bool first_loop(const struct tfh_loop_reading *r, uint64_t object, int depth,
 		       struct tfh_py_loop *out)
 {
 	uint64_t field, n, tuple, item, before = 0;
 	bool found = false;
 
 	/* A zip begins with their number, a map does not. */
-	if (!word_at(r, object + FIELD, &field) ||
-	    (field < TFH_PY_PAGE && !word_at(r, object + FIELD + 8, &field)))
+	if (!tfh_py_word_at(r, object + FIELD, &field) ||
+	    (field < TFH_PY_PAGE && !tfh_py_word_at(r, object + FIELD + 8, &field)))
 		return false;
 	tuple = field;
-	if (!word_at(r, tuple + FIELD, &n) || n > SLOTS)
+	if (!tfh_py_word_at(r, tuple + FIELD, &n) || n > SLOTS)
 		return false;
 	for (uint64_t i = 0; i < n; i++, before = item) {
-		if (!word_at(r, tuple + TFH_PY_TUPLE_ITEMS(r->py->minor) + 8 * i, &item))
+		if (!tfh_py_word_at(r, tuple + TFH_PY_TUPLE_ITEMS(r->py->minor) + 8 * i, &item))
 			return false;
 		/* One iterator that is taken from several times: zip(*[it] * 8). */
 		if (item == before)
@@ -265,7 +105,7 @@ static bool first_loop(const struct loop_reading *r, uint64_t object, int depth,
 	return found;
 }
 
-static bool islice_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
+static bool islice_loop(const struct tfh_loop_reading *r, uint64_t object, struct tfh_py_loop *out)
 {
 	const uint8_t *p = tfh_py_copied(r->c, object + FIELD + 16, 3 * sizeof(uint64_t));
 	int64_t stop, step;
@@ -282,7 +122,7 @@ static bool islice_loop(const struct loop_reading *r, uint64_t object, struct tf
 	return true;
 }
 
-static bool dict_loop(const struct loop_reading *r, uint64_t object, struct tfh_py_loop *out)
+static bool dict_loop(const struct tfh_loop_reading *r, uint64_t object, struct tfh_py_loop *out)
 {
 	const uint8_t *p = tfh_py_copied(r->c, object + FIELD + 8, 4 * sizeof(uint64_t));
 	uint64_t size = p ? tfh_py_word(p) : 0;
@@ -294,7 +134,7 @@ static bool dict_loop(const struct loop_reading *r, uint64_t object, struct tfh_
 
 /* Slots of a frame's evaluation stack: their address and number, at most SLOTS. While the frame
  * executes, its stack's end is in a register: above it, there may be references to what is gone. */
-static uint64_t slots_of(const struct loop_reading *r, uint64_t frame, uint32_t *n)
+static uint64_t slots_of(const struct tfh_loop_reading *r, uint64_t frame, uint32_t *n)
 {
 	const struct tfh_py_layout *at = &r->py->at;
 	const uint8_t *f = tfh_py_copied(r->c, frame, at->frame_locals + sizeof(uint64_t));
@@ -322,48 +162,47 @@ static uint64_t slots_of(const struct loop_reading *r, uint64_t frame, uint32_t 
 }
 
 /* `index`: what is after the object on the stack; 0: nothing. */
-static bool indexed_loop(const struct loop_reading *r, uint64_t object, enum kind kind,
+static bool indexed_loop(const struct tfh_loop_reading *r, uint64_t object, enum tfh_py_kind kind,
 			 uint64_t index, int depth, struct tfh_py_loop *out)
 {
 	uint64_t size;
 
-	if ((index & TAGGED_INT) != TAGGED_INT || kind != SEQUENCE)
+	if ((index & TAGGED_INT) != TAGGED_INT || kind != TFH_PY_SEQUENCE)
 		return loop_of_kind(r, object, kind, depth, out);
 	index >>= 2;
-	if (!word_at(r, object + FIELD, &size) || index > size || size > COUNT_MOST)
+	if (!tfh_py_word_at(r, object + FIELD, &size) || index > size || size > COUNT_MOST)
 		return false;
-	*out = (struct tfh_py_loop){
-		.done = index, .sure = true, .left = size - index, .iterator = object};
+	*out = (struct tfh_py_loop){.done = index, .sure = true, .left = size - index};
 	return true;
 }
 
 /* The loops of one frame, outermost first. */
-static uint32_t frame_loops(const struct loop_reading *r, uint64_t frame, int depth,
+static uint32_t frame_loops(const struct tfh_loop_reading *r, uint64_t frame, int depth,
 			    struct tfh_py_loop *out, uint32_t most)
 {
 	uint32_t slots, n = 0;
 	uint64_t begin = slots_of(r, frame, &slots), object, index;
 
 	for (uint32_t i = 0; begin && i < slots && n < most; i++) {
-		if (!word_at(r, begin + 8ull * i, &object))
+		if (!tfh_py_word_at(r, begin + 8ull * i, &object))
 			continue;
-		if (i + 1 == slots || !word_at(r, begin + 8ull * (i + 1), &index))
+		if (i + 1 == slots || !tfh_py_word_at(r, begin + 8ull * (i + 1), &index))
 			index = 0;
 		object &= ~TAGS;
-		n += indexed_loop(r, object, kind_of(r, object), index, depth, &out[n]);
+		n += indexed_loop(r, object, tfh_py_kind_of(r, object), index, depth, &out[n]);
 	}
 	return n;
 }
 
 /* A generator gives an element in each iteration of its own innermost loop, as a rule. */
-static bool generator_loop(const struct loop_reading *r, uint64_t object, int depth,
+static bool generator_loop(const struct tfh_loop_reading *r, uint64_t object, int depth,
 			   struct tfh_py_loop *out)
 {
 	struct tfh_py_loop loop[SLOTS];
 	uint64_t frame = object + r->py->at.generator_frame;
 	uint32_t n;
 
-	if (r->py->minor < FRAME_OF_OBJECT && !word_at(r, frame, &frame))
+	if (r->py->minor < FRAME_OF_OBJECT && !tfh_py_word_at(r, frame, &frame))
 		return false;
 	n = frame ? frame_loops(r, frame, depth + 1, loop, SLOTS) : 0;
 	if (!n)
@@ -373,7 +212,7 @@ static bool generator_loop(const struct loop_reading *r, uint64_t object, int de
 }
 
 /* Whether the generator gives an element in each iteration of the loop that it is in. */
-static bool gives_each(const struct loop_reading *r, uint64_t object)
+static bool gives_each(const struct tfh_loop_reading *r, uint64_t object)
 {
 	const struct tfh_py_layout *at = &r->py->at;
 	struct tfh_py_frame f = {.frame = object + at->generator_frame};
@@ -388,16 +227,16 @@ static bool gives_each(const struct loop_reading *r, uint64_t object)
 }
 
 /* Which of these references is to a generator, from 1 on; 0: none. */
-static uint32_t generator_among(const struct loop_reading *r, const uint64_t *value, uint32_t n)
+static uint32_t generator_among(const struct tfh_loop_reading *r, const uint64_t *value, uint32_t n)
 {
 	uint64_t at[TFH_PY_ATTRIBUTES], type[TFH_PY_ATTRIBUTES];
 
 	for (uint32_t i = 0; i < n; i++)
 		at[i] = (value[i] & ~TAGS) + TFH_PY_OBJECT_TYPE;
 	tfh_py_words(r->c->pid, at, type, n);
-	learn(r, type, n);
+	tfh_py_types_learn(r, type, n);
 	for (uint32_t i = 0; i < n; i++)
-		if (kind_of_type(r, type[i]) == GENERATOR)
+		if (tfh_py_kind_of_type(r, type[i]) == TFH_PY_GENERATOR)
 			return i + 1;
 	return 0;
 }
@@ -405,56 +244,56 @@ static uint32_t generator_among(const struct loop_reading *r, const uint64_t *va
 /* An iterator of a class written in Python mostly passes on what a generator gives, which it keeps
  * (Keras' epochs). Which attribute that is, is looked for once in each class: to look at all of
  * them in each sample would cost more than the rest of it. */
-static bool object_loop(const struct loop_reading *r, uint64_t object, int depth,
+static bool object_loop(const struct tfh_loop_reading *r, uint64_t object, int depth,
 			struct tfh_py_loop *out)
 {
 	uint64_t value[TFH_PY_ATTRIBUTES], type, generator;
 	uint32_t n = tfh_py_attributes(r->py, r->c, object, value, TFH_PY_ATTRIBUTES), slot, kept;
 	bool free;
 
-	if (!n || !word_at(r, object + TFH_PY_OBJECT_TYPE, &type))
+	if (!n || !tfh_py_word_at(r, object + TFH_PY_OBJECT_TYPE, &type))
 		return false;
-	slot = slot_of(r->types, type, &free);
+	slot = tfh_py_type_slot(r->types, type, &free);
 	kept = free ? 0 : r->types->kept[slot];
 	if (!kept) {
 		kept = generator_among(r, value, n);
-		slot = slot_of(r->types, type, &free); /* what was met may have taken its place */
+		slot = tfh_py_type_slot(r->types, type,
+					&free); /* what was met may have taken its place */
 		if (free)
 			return false;
 		r->types->kept[slot] = (uint8_t)kept;
 		if (!kept && ++r->types->vain[slot] == VAIN_MOST)
-			r->types->kind[slot] = UNKNOWN;
+			r->types->kind[slot] = TFH_PY_UNKNOWN;
 	}
 	if (!kept || kept > n)
 		return false;
 	generator = value[kept - 1] & ~TAGS;
-	return kind_of(r, generator) == GENERATOR && gives_each(r, generator) &&
+	return tfh_py_kind_of(r, generator) == TFH_PY_GENERATOR && gives_each(r, generator) &&
 	       generator_loop(r, generator, depth, out);
 }
 
-static bool loop_of_kind(const struct loop_reading *r, uint64_t object, enum kind kind, int depth,
-			 struct tfh_py_loop *out)
+static bool loop_of_kind(const struct tfh_loop_reading *r, uint64_t object, enum tfh_py_kind kind,
+			 int depth, struct tfh_py_loop *out)
 {
 	out->count = TFH_PY_ITERATOR;
-	out->iterator = object; /* or what it is made of */
 	out->sure = true;
-	bool found = kind == RANGE ? range_loop(r, object, out)
-		     : kind == INDEX_OF || kind == INDEX || kind == COUNTS_DOWN
+	bool found = kind == TFH_PY_RANGE ? range_loop(r, object, out)
+		     : kind == TFH_PY_INDEX_OF || kind == TFH_PY_INDEX || kind == TFH_PY_COUNTS_DOWN
 			     ? index_loop(r, object, kind, out)
-		     : kind == ENUMERATE ? enumerate_loop(r, object, depth, out)
-		     : kind == FIRST_OF	 ? first_loop(r, object, depth, out)
-		     : kind == GENERATOR ? generator_loop(r, object, depth, out)
-		     : kind == ISLICE	 ? islice_loop(r, object, out)
-		     : kind == OBJECT	 ? object_loop(r, object, depth, out)
-					 : kind == DICT && dict_loop(r, object, out);
+		     : kind == TFH_PY_ENUMERATE ? enumerate_loop(r, object, depth, out)
+		     : kind == TFH_PY_FIRST_OF	? first_loop(r, object, depth, out)
+		     : kind == TFH_PY_GENERATOR ? generator_loop(r, object, depth, out)
+		     : kind == TFH_PY_ISLICE	? islice_loop(r, object, out)
+		     : kind == TFH_PY_OBJECT	? object_loop(r, object, depth, out)
+						: kind == TFH_PY_DICT && dict_loop(r, object, out);
 
 	return found && out->done < COUNT_MOST;
 }
 
-static bool loop_of(const struct loop_reading *r, uint64_t object, int depth,
+static bool loop_of(const struct tfh_loop_reading *r, uint64_t object, int depth,
 		    struct tfh_py_loop *out)
 {
-	return depth < NESTED && loop_of_kind(r, object, kind_of(r, object), depth, out);
+	return depth < NESTED && loop_of_kind(r, object, tfh_py_kind_of(r, object), depth, out);
 }
 
 /* What is on the stacks of the searched frames, the outermost first. */
@@ -465,8 +304,8 @@ struct stacked {
 };
 
 /* Fetches all of it at once: a system call for each object would cost more than the walk. */
-static void read_stacks(const struct loop_reading *r, const struct tfh_py_frame *frame, uint32_t n,
-			struct stacked *out)
+static void read_stacks(const struct tfh_loop_reading *r, const struct tfh_py_frame *frame,
+			uint32_t n, struct stacked *out)
 {
 	struct tfh_py_piece piece[FRAMES_MOST];
 	uint64_t at[FRAMES_MOST * SLOTS];
@@ -482,37 +321,40 @@ static void read_stacks(const struct loop_reading *r, const struct tfh_py_frame 
 		for (uint32_t k = 0; piece[i].from && k < slots[i]; k++) {
 			uint64_t object, behind, from = piece[i].from + 8ull * k;
 
-			if (!word_at(r, from, &object) || (object & TAGGED_INT) == TAGGED_INT ||
-			    !may_be_object(object &= ~TAGS))
+			if (!tfh_py_word_at(r, from, &object) ||
+			    (object & TAGGED_INT) == TAGGED_INT ||
+			    !tfh_py_may_be_object(object &= ~TAGS))
 				continue;
 			out->behind[out->n] =
-				k + 1 < slots[i] && word_at(r, from + 8, &behind) ? behind : 0;
+				k + 1 < slots[i] && tfh_py_word_at(r, from + 8, &behind) ? behind
+											 : 0;
 			at[out->n] = object + TFH_PY_OBJECT_TYPE;
 			out->object[out->n] = object;
 			out->frame[out->n++] = n - 1 - i;
 		}
 	tfh_py_words(r->c->pid, at, out->type, out->n);
-	learn(r, out->type, out->n);
+	tfh_py_types_learn(r, out->type, out->n);
 }
 
 /* The loop that an object on a stack stands for. */
-static bool stacked_loop(const struct loop_reading *r, const struct stacked *on, uint32_t i,
+static bool stacked_loop(const struct tfh_loop_reading *r, const struct stacked *on, uint32_t i,
 			 struct tfh_py_loop *out)
 {
-	return indexed_loop(r, on->object[i], kind_of_type(r, on->type[i]), on->behind[i], 0, out);
+	return indexed_loop(r, on->object[i], tfh_py_kind_of_type(r, on->type[i]), on->behind[i], 0,
+			    out);
 }
 
 /* The iterator of the frame's next `for` loop, of those from *at to `end` on the stacks: the first
  * that does not belong to a context manager. */
-static bool next_loop(const struct loop_reading *r, const struct stacked *on, uint32_t *at,
+static bool next_loop(const struct tfh_loop_reading *r, const struct stacked *on, uint32_t *at,
 		      uint32_t end, struct tfh_py_loop *out)
 {
 	for (; *at < end; ++*at) {
-		enum kind kind = kind_of_type(r, on->type[*at]);
+		enum tfh_py_kind kind = tfh_py_kind_of_type(r, on->type[*at]);
 
-		if (kind == CALLABLE)
+		if (kind == TFH_PY_CALLABLE)
 			*at += r->py->minor >= CONTEXT_OBJECT && on->behind[*at];
-		else if (kind != NO_ITERATOR)
+		else if (kind != TFH_PY_NO_ITERATOR)
 			return stacked_loop(r, on, (*at)++, out);
 	}
 	return false;
@@ -532,7 +374,7 @@ static void begin_at(const struct tfh_py_code_loop *l, struct tfh_py_loop *out)
  * left out with all that is inside of it. Iterators beyond those of the function's loops belong to
  * calls that are being made, list(map(f, x)): what C code takes from them is no loop of the
  * program. */
-static uint32_t add_loops(const struct loop_reading *r, const struct tfh_py_frame *frame,
+static uint32_t add_loops(const struct tfh_loop_reading *r, const struct tfh_py_frame *frame,
 			  const struct stacked *on, uint32_t at, uint32_t end,
 			  struct tfh_py_loop *out, uint32_t most, bool *cut)
 {
@@ -552,12 +394,11 @@ static uint32_t add_loops(const struct loop_reading *r, const struct tfh_py_fram
 		if (*cut)
 			return n;
 		if (l.known && l.done < COUNT_MOST)
-			out[n++] = (struct tfh_py_loop){
-				.done = l.done,
-				.left = l.left,
-				.sure = l.count == TFH_PY_COUNTER || l.count == TFH_PY_COUNTER_ON,
-				.iterator = frame->frame + 2 * (uint32_t)i + 1,
-				.count = l.count};
+			out[n++] = (struct tfh_py_loop){.done = l.done,
+							.left = l.left,
+							.sure = l.count == TFH_PY_COUNTER ||
+								l.count == TFH_PY_COUNTER_ON,
+							.count = l.count};
 	}
 	for (; of < 0 && at < end && n < most; at++)
 		n += stacked_loop(r, on, at, &out[n]);
@@ -568,7 +409,7 @@ uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struc
 		      const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_loop *out,
 		      uint32_t most)
 {
-	struct loop_reading r = {py, types, c};
+	struct tfh_loop_reading r = {py, types, c};
 	struct stacked on;
 	uint32_t found = 0, at = 0, end = 0;
 	bool cut = false;
