@@ -69,11 +69,11 @@ v, part, do = judge("wait", lambda t: [event("python_function", "train.py(9): st
                                        event("python_function", "<built-in method acquire of _thread.lock object at 0x1>", t + 1010, 7380)])
 assert v["cause"] == "host.unknown" and any("train.py(9): step" in e for e in v["evidence"]), v
 # Of a range that the program named only the name is known.
-v, part, do = judge("noted", lambda t: [event("user_annotation", "## augment ##", t + 1200, 7000)])
-assert v["cause"] == "host.unknown" and any("7 ms of it in ## augment ##" in e for e in v["evidence"]), v
+v, part, do = judge("noted", lambda t: [event("user_annotation", "## postprocess ##", t + 1200, 7000)])
+assert v["cause"] == "host.unknown" and any("7 ms of it in ## postprocess ##" in e for e in v["evidence"]), v
 v, part, do = judge("inner", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
-                                        event("user_annotation", "## augment ##", t + 1200, 7000)])
-assert v["cause"] == "host.python" and any("7 ms of it in ## augment ##" in e for e in v["evidence"]), v
+                                        event("user_annotation", "## postprocess ##", t + 1200, 7000)])
+assert v["cause"] == "host.python" and any("7 ms of it in ## postprocess ##" in e for e in v["evidence"]), v
 # Joining texts is no waiting.
 v, part, do = judge("join", lambda t: [event("python_function", "train.py(9): step", t + 50, 9800),
                                        event("python_function", "<built-in method join of str object at 0x1>", t + 1000, 7400)])
@@ -175,6 +175,18 @@ assert v["cause"] == "communication.transfer" and 0.48 < part["communication"] <
 v, part, do = judge("rpc", lambda t: [event("user_annotation", "rpc_async#f(worker0 -> worker1)", t + 100, 8000),
                                       event("cpu_op", "aten::mm", t + 200, 2000)], device=False)
 assert v["cause"].startswith("communication.") and part["communication"] > 0.78 and 0.18 < part["compute"] < 0.22, (v, part)
+
+# A range that the program named for getting or preparing its batch is input, however it numbers these ranges; if it launches, it is not.
+for kind, name, cause in ("plain", "data_loading", "input.unknown"), ("numbered", "Load Batch %d", "input.unknown"), \
+        ("prepares", "preprocess images", "input.map"), ("copies", "data_transfer", "host.unknown"):
+    v, part, do = judge(kind, lambda t: [event("user_annotation", name % (t // STEP) if "%" in name else name, t + 1200, 7000)])
+    assert v["cause"] == cause and any("7 ms of it in " + name.split(" %")[0] in e for e in v["evidence"]), (kind, v)
+v, part, do = judge("launched", lambda t: launches(t, 710) + [event("user_annotation", "data_loading", t + 1200, 7000)])
+assert v["cause"] == "host.launch", v
+
+# Names that differ in their numbers are different places where each has a large part.
+v, part, do = judge("layers", lambda t: [event("user_annotation", "table%d" % k, t + 1200 + 3500 * k, 3500) for k in range(2)])
+assert any("3.5 ms of it in table0, 3.5 ms of it in table1" in e for e in v["evidence"]), v
 
 # Where a trace with functions of Python names none, recording it with functions of Python once more does not help.
 for functions in True, False:

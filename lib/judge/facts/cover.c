@@ -32,6 +32,7 @@ struct range {
 /* What a name shows, looked up when it is first needed. */
 struct name {
 	uint8_t frame; /* enum tfh_frame */
+	uint8_t feeds; /* enum tfh_role: of a range in which the program prepares its batch */
 	bool sleeps, looked_at, compiles;
 	struct tfh_role_frame role;
 };
@@ -74,17 +75,20 @@ static const struct name *frame_of(struct maker *m, uint32_t name)
 	return k;
 }
 
-static bool names_compiling(struct maker *m, uint32_t name)
+/* The name of a range that is no function of Python. */
+static const struct name *note_of(struct maker *m, uint32_t name)
 {
+	static const struct name none = {.looked_at = true};
 	struct name *k = &m->known[name];
 
 	if (!name || name >= m->cover->names)
-		return false;
+		return &none;
 	if (!k->looked_at) {
 		k->looked_at = true;
 		k->compiles = tfh_names_compiling(text_of(m, name));
+		k->feeds = (uint8_t)tfh_role_of_range(text_of(m, name));
 	}
-	return k->compiles;
+	return k;
 }
 
 /* ---- selecting ranges ---- */
@@ -199,8 +203,8 @@ static bool launches_in(const struct maker *m, const struct range *r)
 
 struct state {
 	int64_t t1;
-	uint32_t name, frames; /* frames: open functions of Python */
-	uint8_t kind, at;
+	uint32_t name, frames;	 /* frames: open functions of Python */
+	uint8_t kind, at, feeds; /* feeds: TFH_AT() that a range around it was named for; 0: none */
 	bool op, user, row, compiles; /* row: one of the functions has a row of places.def */
 };
 
@@ -235,6 +239,7 @@ static void enter_python(struct maker *m, const struct range *r, struct state *s
 	s->row |= k->role.row != 0;
 	if (!s->compiles)
 		s->at = at_of(m, s, k);
+	s->at = s->at ? s->at : s->feeds;
 	if (!s->op || s->at)
 		s->kind =
 			frame == TFH_FRAME_WAITS && !s->compiles ? TFH_COVER_WAITS : TFH_COVER_OWN;
@@ -246,10 +251,20 @@ static void enter_python(struct maker *m, const struct range *r, struct state *s
 	s->user = frame == TFH_FRAME_USER || (s->user && frame != TFH_FRAME_FEEDS);
 }
 
-/* Whether all that a range covers is compiling: so it is named, and nothing is launched in it. */
-static bool compiles(struct maker *m, const struct range *r, const struct state *s)
+/* What all of a range is for, by its name, if nothing is launched in it. */
+static void enter_named(struct maker *m, const struct range *r, struct state *s)
 {
-	return s->compiles || (names_compiling(m, r->name) && !launches_in(m, r));
+	const struct name *k = note_of(m, r->name);
+
+	if (s->compiles || (!k->compiles && !k->feeds) || launches_in(m, r))
+		return;
+	s->compiles = k->compiles;
+	if (k->compiles) {
+		s->at = TFH_AT(TFH_ROLE_COMPILE, false);
+	} else if (r->kind == TFT_RANGE_NOTE) {
+		s->feeds = TFH_AT(k->feeds, false);
+		s->at = s->at ? s->at : s->feeds;
+	}
 }
 
 static struct state enter(struct maker *m, const struct range *r, const struct state *around)
@@ -258,14 +273,12 @@ static struct state enter(struct maker *m, const struct range *r, const struct s
 	uint8_t kind = r->kind;
 
 	s.t1 = r->t1;
-	if (r->kind != TFT_RANGE_PYTHON && compiles(m, r, &s)) {
-		s.compiles = true;
-		s.at = TFH_AT(TFH_ROLE_COMPILE, false);
-	}
+	if (r->kind != TFT_RANGE_PYTHON)
+		enter_named(m, r, &s);
 	if (kind == TFT_RANGE_EXCHANGE_OP)
 		kind = m->facts->cpu_only ? TFT_RANGE_EXCHANGE : TFT_RANGE_OP;
 	if (kind == TFT_RANGE_NOTE) {
-		s.kind = s.compiles		       ? TFH_COVER_OWN
+		s.kind = s.compiles || s.feeds	       ? TFH_COVER_OWN
 			 : s.kind == TFH_COVER_NOTHING ? TFH_COVER_NOTED
 						       : s.kind;
 		s.name = s.op ? s.name : r->name;

@@ -79,6 +79,9 @@ enum tfh_frame {
 enum tfh_frame tfh_frame_of(const char *name);
 /* The function's row of places.def. */
 struct tfh_role_frame tfh_frame_role(const char *name);
+/* range_role.c: what a program does in a range to which it gave that name, if it gets or prepares a
+ * batch: TFH_ROLE_FED, _MAP or _BATCH. TFH_ROLE_NONE: the name says nothing of the kind. */
+enum tfh_role tfh_role_of_range(const char *name);
 /* Whether a function that waits only sleeps for a given time. */
 bool tfh_frame_sleeps(const char *name);
 

@@ -224,6 +224,11 @@ static bool delays_native(const struct tfh_result *r, enum tfh_cause cause)
 	return r->found.cpu_only && cause == TFH_CAUSE_HOST_CODE;
 }
 
+static bool feeds_torch(const struct tfh_result *r, enum tfh_cause cause)
+{
+	return cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.torch && !r->n_input;
+}
+
 /* The first row that applies. */
 static const struct {
 	bool (*applies)(const struct tfh_result *r, enum tfh_cause cause);
@@ -298,6 +303,10 @@ static const struct {
 	{exchanges_objects,
 	 {"ranks exchange Python objects, pickled",
 	  "exchange tensors instead, of what the others need, or exchange less often"}},
+	{feeds_torch,
+	 {"batches come later than they are needed",
+	  "make batches ahead, in other processes (a DataLoader with num_workers), or do less for "
+	  "each"}},
 	{is_torch_trace,
 	 {"the step computes on the CPU",
 	  "if a GPU did the work, record it, too (activities=[CPU, CUDA]); if one should, "
