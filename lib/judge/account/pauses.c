@@ -124,7 +124,7 @@ void tfh_pauses_add(struct tfh_pauses *p, const struct tfh_pauses *more)
 }
 
 /* A name, or several that differ only in the number at their end. */
-struct named {
+struct name_time {
 	const char *text;
 	size_t base; /* bytes of the text without its number */
 	int64_t ns;
@@ -133,7 +133,7 @@ struct named {
 
 static int by_base(const void *a, const void *b)
 {
-	const struct named *x = a, *y = b;
+	const struct name_time *x = a, *y = b;
 	size_t least = x->base < y->base ? x->base : y->base;
 	int order = memcmp(x->text, y->text, least);
 
@@ -142,18 +142,18 @@ static int by_base(const void *a, const void *b)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct named *x = a, *y = b;
+	const struct name_time *x = a, *y = b;
 
 	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : strcmp(x->text, y->text);
 }
 
 /* The names with time, in any order; NULL: none, or no memory. */
-static struct named *named_times(const struct tfh_accounts *accounts, const int64_t *site,
-				 size_t *n)
+static struct name_time *name_times(const struct tfh_accounts *accounts, const int64_t *site,
+				    size_t *n)
 {
 	const struct tfh_feed *f = accounts->facts->feed;
 	const uint32_t names = accounts->pauses->cover->names;
-	struct named *v = calloc(names + 1u, sizeof(*v));
+	struct name_time *v = calloc(names + 1u, sizeof(*v));
 
 	*n = 0;
 	for (uint32_t i = 1; v && i < names; i++) {
@@ -162,8 +162,8 @@ static struct named *named_times(const struct tfh_accounts *accounts, const int6
 		const char *text =
 			f->name(f->arg, accounts->facts->process, TFT_NAME_STRING, i, NULL, NULL);
 		if (text)
-			v[(*n)++] = (struct named){text, tfh_unnumbered(text, strlen(text)),
-						   site[i], accounts->pauses->in[i].n};
+			v[(*n)++] = (struct name_time){text, tfh_unnumbered(text, strlen(text)),
+						       site[i], accounts->pauses->in[i].n};
 	}
 	return v;
 }
@@ -171,13 +171,13 @@ static struct named *named_times(const struct tfh_accounts *accounts, const int6
 /* Ranges that the program numbers by its steps ("load batch 17") are one place: no two of them are in
  * the same window. Other names that are alike ("conv1", "conv2") are different places. Returns the
  * new number of names. */
-static size_t join_numbered(const struct tfh_accounts *accounts, struct named *v, size_t n)
+static size_t join_numbered(const struct tfh_accounts *accounts, struct name_time *v, size_t n)
 {
 	size_t kept = 0;
 
 	qsort(v, n, sizeof(*v), by_base);
 	for (size_t i = 0, end; i < n; i = end) {
-		struct named all = {v[i].text, v[i].base, 0, 0};
+		struct name_time all = {v[i].text, v[i].base, 0, 0};
 		for (end = i; end < n && !by_base(&v[i], &v[end]); end++) {
 			all.ns += v[end].ns;
 			all.windows += v[end].windows;
@@ -201,7 +201,7 @@ uint32_t tfh_pauses_sites(const struct tfh_accounts *accounts, enum tfh_cause ca
 {
 	const struct tfh_pauses *p = accounts->pauses;
 	size_t all = 0;
-	struct named *v = p ? named_times(accounts, p->site[kind_of(cause)], &all) : NULL;
+	struct name_time *v = p ? name_times(accounts, p->site[kind_of(cause)], &all) : NULL;
 	uint32_t n = 0;
 
 	if (v) {
