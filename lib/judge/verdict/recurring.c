@@ -86,17 +86,18 @@ static void add_last_gap(struct recurring_sum *p, double s)
 }
 
 /* Windows of one kind; false: they do not recur, or all of them ended in the first half of the run.
- * A single window that takes longer than all others together is left out. A step with a checkpoint
- * counts only with the time beyond a usual step. */
+ * One more, which is no window, follows the last step for last_s. A single window that takes longer
+ * than all others together is left out. A step with a checkpoint counts only with the time beyond a
+ * usual step. */
 static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind, double step_s,
-		      struct recurring_sum *p)
+		      double last_s, struct recurring_sum *p)
 {
 	const struct tfh_others *o = &accounts->other[kind];
 	double all = (double)o->ns / 1e9, usual = step_s * (double)o->steps;
 	enum tfh_cause cause = made_by(kind);
 	int64_t rest = o->ns - o->longest;
 
-	if (o->n < TFH_VERDICT_RECURS || !o->late)
+	if (o->n + (last_s > 0) < TFH_VERDICT_RECURS || !(o->late || last_s > 0))
 		return false;
 	*p = (struct recurring_sum){
 		.compute = (double)o->sum.compute / 1e9, .total = all, .count = o->n};
@@ -112,6 +113,8 @@ static bool of_others(const struct tfh_accounts *accounts, enum tfh_segment kind
 	}
 	if (o->longest > TFH_VERDICT_ONCE_TIMES * rest)
 		scale(p, (double)rest / (double)o->ns);
+	if (p->total > 0)
+		add_last_gap(p, last_s);
 	return p->total > 0;
 }
 
@@ -201,9 +204,8 @@ void tfh_find_recurring(const struct tfh_accounts *accounts, double last_gap_s,
 	/* Sums of a damaged file's times may be negative. */
 	double about = fmax(keep(accounts, r, TFH_SEGMENT_TRAIN, &p), 0);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		bool recurs = of_others(accounts, kinds[i], step_s, &p);
-		if (recurs && kinds[i] == TFH_SEGMENT_BETWEEN)
-			add_last_gap(&p, last_gap_s);
+		double last_s = kinds[i] == TFH_SEGMENT_BETWEEN ? last_gap_s : 0;
+		bool recurs = of_others(accounts, kinds[i], step_s, last_s, &p);
 		double s = recurs ? keep(accounts, r, kinds[i], &p) : 0;
 		if (kinds[i] == TFH_SEGMENT_BETWEEN && most == TFH_SEGMENT_TRAIN &&
 		    !holds_up(r->steady.cause))

@@ -27,8 +27,8 @@ struct start_part {
 	struct tfh_seen_start *out;
 	int64_t t0, t1;
 	enum tfh_segment all; /* all windows of that kind are the part; NONE: from t0 to t1 */
-	/* Depth of the program's frame whose line is told, from 1 at its outermost one; 0: its
-	 * innermost one. */
+	/* Depth of the program's frame whose line is told, from 1 at its outermost one that steps
+	 * do not go through; 0: its innermost one. */
 	uint32_t depth;
 	const struct tfh_seen_node *steps; /* lines of the steps */
 	uint32_t n_steps;
@@ -83,14 +83,30 @@ static void vote(struct start_lead *l, const char *file, double ns)
 	}
 }
 
-/* The program's frame at this depth, from 1 at its outermost one, or its innermost one. */
-static uint32_t outer_lead(const struct tfh_model_line *frame, uint32_t n, uint32_t depth)
+static bool in_steps(const struct start_part *p, const struct tfh_model_line *line)
 {
-	uint32_t at = tfh_start_lead(frame, n);
+	for (uint32_t i = 0; i < p->n_steps; i++) {
+		const struct tfh_seen_node *n = &p->steps[i];
+		const struct tfh_model_line of = {n->file, n->function, n->line, false};
+		if (tfh_same_line(&of, line))
+			return true;
+	}
+	return false;
+}
 
-	for (uint32_t i = n; i-- > at && depth;)
-		if (!frame[i].library && !is_frozen(&frame[i]) && !--depth)
-			at = i;
+/* The program's frame at the part's depth. Frames around those that differ from the steps', such as
+ * the call of main(), lead to both. */
+static uint32_t outer_lead(const struct start_part *p, const struct tfh_model_line *frame,
+			   uint32_t n)
+{
+	uint32_t at = tfh_start_lead(frame, n), depth = 0;
+
+	for (uint32_t i = n; i-- > at && depth < p->depth;) {
+		if (frame[i].library || is_frozen(&frame[i]))
+			continue;
+		depth += depth || !in_steps(p, &frame[i]);
+		at = depth == p->depth ? i : at;
+	}
 	return at;
 }
 
@@ -99,7 +115,7 @@ static uint32_t outer_lead(const struct tfh_model_line *frame, uint32_t n, uint3
 static uint32_t lead_of(const struct start_part *p, const struct tfh_model_line *frame, uint32_t n,
 			enum tfh_role role)
 {
-	uint32_t lead = outer_lead(frame, n, p->depth);
+	uint32_t lead = outer_lead(p, frame, n);
 
 	if (role == TFH_ROLE_NONE || !tfh_runs_through(p->accounts, &frame[lead]))
 		return lead;
@@ -268,19 +284,6 @@ static int look(struct start_part *p, const struct tfh_start *s, uint32_t depth)
 	return rc;
 }
 
-static bool in_steps(const struct start_part *p, const struct tfh_start_line *l)
-{
-	const struct tfh_model_line line = {l->file, l->function, l->line, false};
-
-	for (uint32_t i = 0; i < p->n_steps; i++) {
-		const struct tfh_seen_node *n = &p->steps[i];
-		const struct tfh_model_line of = {n->file, n->function, n->line, false};
-		if (tfh_same_line(&of, &line))
-			return true;
-	}
-	return false;
-}
-
 /* Whether one function has most of the part at lines that are the part's own. */
 static bool has_lines(const struct start_part *p)
 {
@@ -288,10 +291,12 @@ static bool has_lines(const struct start_part *p)
 
 	for (uint32_t i = 0; i < s->n_line; i++) {
 		double share = 0;
-		for (uint32_t k = 0; k < s->n_line; k++)
-			if (tfh_start_together(&s->line[k], &s->line[i]) &&
-			    !in_steps(p, &s->line[k]))
-				share += s->line[k].share;
+		for (uint32_t k = 0; k < s->n_line; k++) {
+			const struct tfh_start_line *l = &s->line[k];
+			const struct tfh_model_line line = {l->file, l->function, l->line, false};
+			if (tfh_start_together(l, &s->line[i]) && !in_steps(p, &line))
+				share += l->share;
+		}
 		if (share >= TFH_VERDICT_MOST_SHARE)
 			return true;
 	}
