@@ -54,7 +54,7 @@ static int64_t slack(const struct tfh_slice *sl, const struct tfh_device_op *o, 
 		end = tfh_max_ns(end, sl->op.v[o->dep].t1);
 	if (tfh_max_ns(end, issue) < hi)
 		end = o->t0;
-	return tfh_max_ns(0, end - issue);
+	return end > issue ? end - issue : 0;
 }
 
 int64_t tfh_hidden_stall(const struct tfh_slice *sl, uint32_t k, int64_t lo, int64_t hi,

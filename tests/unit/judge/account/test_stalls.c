@@ -48,6 +48,31 @@ static void test_not_hidden(void **state)
 	tfh_result_free(r);
 }
 
+/* The host launches one more kernel when the stall has ended, on another stream, which is idle. That
+ * the stall did not delay it is seen whether the stream ran anything before or not. */
+static void test_first_of_stream(void **state)
+{
+	(void)state;
+	for (int fresh = 0; fresh < 2; fresh++) {
+		struct dg *d = dg_new();
+
+		for (int i = 0; i < 60; i++) {
+			bool late = i % 12 == 5;
+			dg_get(d, 0, 0.01);
+			if (late)
+				d->end[1] = d->now[0] + 1;
+			for (int k = 0; k < 20; k++)
+				dg_launch(d, 0, 1, 0.1);
+			dg_code(d, 0, 1.05);
+			dg_launch(d, 0, late && fresh ? 3 + i / 12 : 2, 0.005);
+			dg_sync(d, 0, 1);
+		}
+		struct tfh_result *r = dg_judge(d);
+		gen_part(r, TFH_PART_UNATTRIBUTED, 0);
+		tfh_result_free(r);
+	}
+}
+
 static enum tfh_class class_of(double compute, double communication, double host, double unknown)
 {
 	const double part[TFH_PART_COUNT] = {[TFH_PART_COMPUTE] = compute,
@@ -74,6 +99,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hidden),
 		cmocka_unit_test(test_not_hidden),
+		cmocka_unit_test(test_first_of_stream),
 		cmocka_unit_test(test_class_without_causes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
