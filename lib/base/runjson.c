@@ -81,7 +81,6 @@ int tfh_runjson_print(FILE *out, const struct tfh_run_facts *facts)
 	tfh_json_object(&j);
 	tfh_json_kstr(&j, "schema", "tfhook.run/1");
 	tfh_json_kstr(&j, "launch", facts->launch);
-	write_command(&j, facts->argv);
 	if (facts->exe)
 		tfh_json_kstr(&j, "exe", facts->exe);
 	tfh_json_kstr(&j, "cwd", getcwd(cwd, sizeof(cwd)));
@@ -93,6 +92,7 @@ int tfh_runjson_print(FILE *out, const struct tfh_run_facts *facts)
 		tfh_json_ki64(&j, "world", facts->world);
 	tfh_json_kstr(&j, "tfhook", TFHOOK_VERSION);
 	write_environment(&j);
+	write_command(&j, facts->argv); /* last: readers stop at 1 MiB */
 	tfh_json_end(&j);
 	return tfh_json_finish(&j);
 }

@@ -40,6 +40,12 @@ grep -q '"API_TOKEN=<redacted>"' rec/run.json || fail "$(cat rec/run.json)"
 ! grep -rq 'API_TOKEN=abc' rec || fail 'a secret is in the recording'
 grep -q '"how": "exit"' rec/end.json && grep -q '"code": 0' rec/end.json || fail "$(cat rec/end.json)"
 
+# A command of more than readers take of run.json costs the command's end, and nothing else.
+expect 0 on_gpu "$tfhook" run -q -o long sh -c 'exec "$0" --steps 3 --h2d 1000 --spin 10' "$job" $(printf "%01000d " $(seq 1200))
+expect 0 "$tfhook" info long
+prints "^host  *$(uname -n)"
+prints '^start  *20'
+
 # Killed in the middle: what was recorded is saved at once, and the report says how it ended.
 LD_LIBRARY_PATH=$TFH_BUILD/sim "$tfhook" run -q -o killed "$job" --steps 100000 --h2d 1000 --spin 2000 >.out 2>.err &
 pid=$!
