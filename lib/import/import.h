@@ -76,6 +76,8 @@ uint32_t tfh_import_stream(int64_t *first, int64_t device, int64_t stream);
 
 /* Threads of a process beyond this number count as one. */
 #define TFH_IMPORT_THREADS (1u << 16)
+/* Files with more processes are refused: parts of a report take time by the square of them. */
+#define TFH_IMPORT_PROCESSES 4096u
 #define TFH_IMPORT_TIME 8000000000000000000ll /* ns, in the year 2223 */
 #define TFH_IMPORT_LENGTH (1ll << 47)	      /* ns, 39 hours: sums of durations fit 64 bits */
 

@@ -422,7 +422,7 @@ static int import(struct tfh_builder *b, struct tfh_bytes *bytes, const char *pa
 			rc = tfh_scan_finish(s, path, err);
 		else
 			tfh_err_set(err, rc, "%s: %s", path,
-				    rc == -E2BIG ? "more events than fit in memory"
+				    rc == -E2BIG ? "more events or processes than fit in memory"
 						 : "out of memory");
 		if (!rc && !known)
 			rc = tfh_err_set(err, -ENOMSG, "%s: %s%s", path,

@@ -22,8 +22,11 @@ struct tfh_kineto_ranks {
 
 static int begin_rank(struct tfh_kineto_ranks *r, int64_t pid)
 {
-	struct rank one = {.k = tfh_kineto_new(r->b), .pid = pid};
+	struct rank one = {.pid = pid};
 
+	if (r->all.n >= TFH_IMPORT_PROCESSES)
+		return -E2BIG;
+	one.k = tfh_kineto_new(r->b);
 	if (!one.k || TFH_PUSH(r->all, one)) {
 		tfh_kineto_free(one.k);
 		return -ENOMEM;

@@ -8,8 +8,7 @@
 #include "model/vec.h"
 #include "sqlite/table_reader.h"
 
-#define TFH_NSYS_TEXT 8192u	 /* longer texts are cut */
-#define TFH_NSYS_PROCESSES 4096u /* with calls or ops */
+#define TFH_NSYS_TEXT 8192u /* longer texts are cut */
 
 struct tfh_nsys_process {
 	uint64_t id; /* machine and process, as in globalPid without its lowest 24 bits */

@@ -61,7 +61,7 @@ static int process_of(struct tfh_nsys *n, uint64_t id, struct tfh_nsys_process *
 	*out = known_process(n, id);
 	if (*out)
 		return 0;
-	if (n->processes.n >= TFH_NSYS_PROCESSES)
+	if (n->processes.n >= TFH_IMPORT_PROCESSES)
 		return -E2BIG;
 	index = tfh_build_process(n->b, n->host, "", (uint32_t)id & 0xffffff, -1);
 	at = tfh_map_put(&n->process, tfh_hash_u64(id), NULL);

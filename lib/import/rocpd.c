@@ -180,7 +180,7 @@ static int process_of(struct rocpd *r, int64_t id, struct job_process **out)
 		if ((*out)->id == id)
 			return 0;
 	}
-	if (r->process.n >= TFH_NSYS_PROCESSES)
+	if (r->process.n >= TFH_IMPORT_PROCESSES)
 		return -E2BIG;
 	index = tfh_build_process(r->b, "", "", pid, -1);
 	if (index < 0 ||

@@ -126,5 +126,7 @@ expect("escapes in run.json", os.path.join(TMP, "escapes"), [0, 5], "", 1)
 for i in range(3):
     save("tables/p.a.%d.0.tft" % i, functions(97 + i))
 expect("tables of functions", os.path.join(TMP, "tables"), [0, 5], "", 3, 32)
+joined = b",".join(b'{"ph":"X","cat":"cpu_op","name":"a","pid":%d,"tid":1,"ts":1,"dur":1}' % (i + 1) for i in range(50000))
+expect("a rank for each event", save("ranks.json", b"[" + joined + b"]"), [3], "processes", 3, 8)
 
 sys.exit(failed)
