@@ -126,6 +126,16 @@ expect("escapes in run.json", os.path.join(TMP, "escapes"), [0, 5], "", 1)
 for i in range(3):
     save("tables/p.a.%d.0.tft" % i, functions(97 + i))
 expect("tables of functions", os.path.join(TMP, "tables"), [0, 5], "", 3, 32)
+
+
+def steps(kernel, n):
+    """Twenty steps of 1 ms, and so many kernels."""
+    e = [b'{"ph":"X","cat":"user_annotation","name":"ProfilerStep#%d","pid":1,"tid":1,"ts":%d,"dur":1000}' % (i, i * 1000) for i in range(20)]
+    return b"[" + b",".join(e + [b'{"ph":"X","cat":"kernel","pid":0,"ts":%d,"dur":1,%s}' % (i * 20000 // n, kernel % i) for i in range(n)]) + b"]"
+
+
+expect("a stream for each kernel", save("streams.json", steps(b'"name":"k","tid":%d', 60000)), [0], "", 4, 16)
+expect("a name for each kernel", save("kernels.json", steps(b'"tid":1,"name":"k%d"', 60000)), [0], "", 4, 16)
 joined = b",".join(b'{"ph":"X","cat":"cpu_op","name":"a","pid":%d,"tid":1,"ts":1,"dur":1}' % (i + 1) for i in range(50000))
 expect("a rank for each event", save("ranks.json", b"[" + joined + b"]"), [3], "processes", 3, 8)
 

@@ -16,13 +16,16 @@ static uint64_t blocks(uint64_t grid)
 static size_t find_kernel(struct tfh_device *d, const char *name)
 {
 	struct tfh_kernel_time k = {.name = name};
-	size_t i = 0;
+	uint64_t hash = tfh_hash_str(name);
+	const uint64_t *known = tfh_map_get(&d->kernel_at, hash);
 
-	while (i < d->kernel.n && strcmp(d->kernel.v[i].name, name) != 0)
-		i++;
-	if (i < d->kernel.n || i == TFH_ACCOUNT_KERNELS)
-		return i;
-	return TFH_PUSH(d->kernel, k) ? SIZE_MAX : i;
+	if (known || d->kernel.n == TFH_ACCOUNT_KERNELS)
+		return known ? *known - 1 : TFH_ACCOUNT_KERNELS;
+	uint64_t *at = tfh_map_put(&d->kernel_at, hash, NULL);
+	if (!at || TFH_PUSH(d->kernel, k))
+		return SIZE_MAX;
+	*at = d->kernel.n;
+	return *at - 1;
 }
 
 static int count_kernel(struct tfh_device *d, const struct tfh_op *op)

@@ -151,7 +151,9 @@ void tfh_device_free(struct tfh_device *d)
 		return;
 	tfh_big_free(d->win.v);
 	free(d->lane.v);
+	tfh_map_free(&d->lane_at);
 	free(d->kernel.v);
+	tfh_map_free(&d->kernel_at);
 	free(d->op.v);
 	free(d->call.v);
 	free(d->later.v);

@@ -19,6 +19,7 @@
 #ifndef TFH_JUDGE_ACCOUNT_DEVICE_H
 #define TFH_JUDGE_ACCOUNT_DEVICE_H
 
+#include "base/key_table.h"
 #include "judge/account/account.h"
 #include "judge/facts/matches.h"
 #include "judge/stats.h"
@@ -196,6 +197,7 @@ struct tfh_device {
 	struct tfh_gpu_info gpu;
 	TFH_VEC(struct tfh_device_window) win; /* by window */
 	TFH_VEC(struct tfh_lane) lane;
+	struct tfh_map lane_at; /* by context, stream and device: index + 1 */
 	uint32_t id[TFH_ACCOUNT_DEVICES], n_device;
 	/* gap: start after the previous op of the stream; latency: start after the launch's begin;
 	 * start: after the launch's end */
@@ -218,6 +220,7 @@ struct tfh_device {
 		int64_t ns, large_ns;
 	} copied[TFH_ACCOUNT_DIRS][2]; /* [direction][pageable] */
 	TFH_VEC(struct tfh_kernel_time) kernel;
+	struct tfh_map kernel_at; /* by name: index + 1 */
 	struct tfh_near_kernel near_kernel[TFH_ACCOUNT_NEAR_KERNELS];
 	/* read for the next slice, and kept from the slices before */
 	TFH_VEC(struct tfh_device_op) op; /* by start */

@@ -22,6 +22,8 @@ static uint8_t device_of(struct tfh_device *d, uint32_t id)
 uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
 {
 	uint8_t device = device_of(d, op->device);
+	uint64_t key = tfh_hash_add(tfh_hash_add(op->ctx, op->stream), device);
+	uint64_t *at = tfh_map_put(&d->lane_at, key, NULL);
 	struct tfh_lane l = {.ctx = op->ctx,
 			     .stream = op->stream,
 			     .device = device,
@@ -30,11 +32,11 @@ uint32_t tfh_lane_of(struct tfh_device *d, const struct tfh_op *op)
 			     .last = TFH_NO,
 			     .wait = TFH_NO};
 
-	for (size_t i = 0; i < d->lane.n; i++)
-		if (d->lane.v[i].stream == op->stream && d->lane.v[i].ctx == op->ctx &&
-		    d->lane.v[i].device == device)
-			return (uint32_t)i;
-	return TFH_PUSH(d->lane, l) ? TFH_NO : (uint32_t)d->lane.n - 1;
+	if (!at || (!*at && TFH_PUSH(d->lane, l)))
+		return TFH_NO;
+	if (!*at)
+		*at = d->lane.n;
+	return (uint32_t)*at - 1;
 }
 
 /* For an op on an idle stream: counts how long after the begin and the end of its call it
