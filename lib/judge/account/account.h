@@ -316,16 +316,20 @@ void tfh_flat_free(struct tfh_flat *s);
  * the thread waited for no other thread. */
 enum tfh_gap_kind { TFH_GAP_ANY, TFH_GAP_CODE, TFH_GAP_OWN };
 
-/* open_accounts.c: accounts of tier C windows that are not closed yet. Time that is charged as
- * `tentative` may have been hidden by work of the device, which the next wait shows. */
+/* open_accounts.c: accounts of tier C windows that are not closed yet. */
 struct tfh_open_accounts;
 struct tfh_open_accounts *tfh_open_accounts_new(struct tfh_accounts *accounts);
 void tfh_open_accounts_free(struct tfh_open_accounts *l);
+enum tfh_certainty {
+	TFH_CERTAIN,   /* known from calls alone */
+	TFH_INFERRED,  /* from what they show of the device */
+	TFH_TENTATIVE, /* work of the device may have hidden it, which the next wait shows */
+};
 /* Charges [t0, t1) to a cause (TFH_CAUSE_NONE: compute), window by window. */
 void tfh_charge(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_cause cause,
-		bool tentative, bool direct);
+		enum tfh_certainty sure);
 /* Charges a pause of the driving thread. Its cause is decided when its window ends. */
-void tfh_charge_gap(struct tfh_open_accounts *l, int64_t t0, int64_t t1, bool tentative,
+void tfh_charge_gap(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_certainty sure,
 		    enum tfh_gap_kind kind);
 /* Notes work of the step's main thread: it ended at t1 and took ns. */
 void tfh_note_work(struct tfh_open_accounts *l, int64_t t1, int64_t ns);

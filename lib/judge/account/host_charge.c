@@ -23,14 +23,15 @@ static void waited(struct tfh_host_charge *a, int64_t t0, int64_t t1, uint64_t u
 	struct tfh_waited w = tfh_inferred_wait(d, t0, t1, upto);
 
 	if (!w.kernels && !w.copies) {
-		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_SYNC, false, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_SYNC, TFH_CERTAIN);
 	} else if (!w.kernels) {
-		tfh_charge(a->open, t0, t1, d->copied, false, true);
+		tfh_charge(a->open, t0, t1, d->copied, TFH_CERTAIN);
 		tfh_settle(a->open, w.busy, d->copied);
 	} else {
 		tfh_settle(a->open, w.busy, TFH_CAUSE_NONE);
-		tfh_charge(a->open, t0, t0 + w.copy_ns, d->copied, false, false);
-		tfh_charge(a->open, t0 + w.copy_ns, t1, TFH_CAUSE_NONE, false, w.direct);
+		tfh_charge(a->open, t0, t0 + w.copy_ns, d->copied, TFH_INFERRED);
+		tfh_charge(a->open, t0 + w.copy_ns, t1, TFH_CAUSE_NONE,
+			   w.direct ? TFH_CERTAIN : TFH_INFERRED);
 		a->accounts->mixed_bytes += d->copy_bytes;
 	}
 	tfh_inferred_complete(d, upto);
@@ -58,7 +59,7 @@ static void charge_copy(struct tfh_host_charge *a, int64_t t0, int64_t t1,
 		from = t1 - take;
 	if (from > t0 || tfh_inferred_outstanding(d))
 		waited(a, t0, from, d->launches);
-	tfh_charge(a->open, from, t1, copy_cause(a, p), false, true);
+	tfh_charge(a->open, from, t1, copy_cause(a, p), TFH_CERTAIN);
 	tfh_inferred_complete(d, d->launches);
 }
 
@@ -84,10 +85,11 @@ static void charge_launch(struct tfh_host_charge *a, int64_t t0, int64_t t1,
 		d->slow_launches = d->slow_launches << 1 | slow;
 	if (launch && slow && tfh_inferred_queue_full(d)) {
 		tfh_settle(a->open, true, TFH_CAUSE_NONE);
-		tfh_charge(a->open, t0, t1, TFH_CAUSE_NONE, false, false);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_NONE, TFH_INFERRED);
 		d->since = t1;
 	} else {
-		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH, d->since != 0, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH,
+			   d->since ? TFH_TENTATIVE : TFH_CERTAIN);
 	}
 	submitted(d, t1, p);
 }
@@ -104,9 +106,10 @@ static void charge_sync(struct tfh_host_charge *a, int64_t t0, int64_t t1,
 		/* A poll that returns "not ready" shows that the device is busy, and has been since
 		 * it got work. */
 		tfh_settle(a->open, true, TFH_CAUSE_NONE);
-		tfh_charge(a->open, t0, t1, TFH_CAUSE_NONE, false, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_NONE, TFH_CERTAIN);
 	} else {
-		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_SYNC, d->since != 0, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_SYNC,
+			   d->since ? TFH_TENTATIVE : TFH_CERTAIN);
 		if (p->failed || upto < d->launches)
 			return;
 		tfh_settle(a->open, false, TFH_CAUSE_NONE);
@@ -115,8 +118,8 @@ static void charge_sync(struct tfh_host_charge *a, int64_t t0, int64_t t1,
 }
 
 /* Charges a pause that is covered `by` what a thread did. */
-static void charge_covered(struct tfh_host_charge *a, int64_t t0, int64_t t1, bool hidden,
-			   uint32_t thread, enum tfh_covered by)
+static void charge_covered(struct tfh_host_charge *a, int64_t t0, int64_t t1,
+			   enum tfh_certainty sure, uint32_t thread, enum tfh_covered by)
 {
 	struct tfh_accounts *accounts = a->accounts;
 	bool code = by == TFH_COVERED_CODE;
@@ -131,15 +134,16 @@ static void charge_covered(struct tfh_host_charge *a, int64_t t0, int64_t t1, bo
 		tfh_pauses_count(accounts->pauses, thread, t0, t1, usual);
 	for (uint32_t i = 0; i < n; t0 = part[i++].t1)
 		if (part[i].cause == usual)
-			tfh_charge_gap(a->open, t0, part[i].t1, hidden,
+			tfh_charge_gap(a->open, t0, part[i].t1, sure,
 				       code ? TFH_GAP_CODE : TFH_GAP_ANY);
 		else
-			tfh_charge(a->open, t0, part[i].t1, part[i].cause, hidden, true);
+			tfh_charge(a->open, t0, part[i].t1, part[i].cause, sure);
 }
 
 /* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may show
  * what it was. */
-static void charge_no_call(struct tfh_host_charge *a, int64_t t0, int64_t t1, bool hidden)
+static void charge_no_call(struct tfh_host_charge *a, int64_t t0, int64_t t1,
+			   enum tfh_certainty sure)
 {
 	struct tfh_accounts *accounts = a->accounts;
 	enum tfh_covered by = TFH_COVERED_NOT;
@@ -149,11 +153,11 @@ static void charge_no_call(struct tfh_host_charge *a, int64_t t0, int64_t t1, bo
 		if (accounts->facts->thread[i].drives)
 			by = tfh_covered_by(accounts->cover, thread = i, t0, t1);
 	if (by == TFH_COVERED_LAUNCH) {
-		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH, hidden, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH, sure);
 	} else if (by == TFH_COVERED_EXCHANGE) {
-		tfh_charge(a->open, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, false, true);
+		tfh_charge(a->open, t0, t1, TFH_CAUSE_COMMUNICATION_TRANSFER, TFH_CERTAIN);
 	} else {
-		charge_covered(a, t0, t1, hidden, thread, by);
+		charge_covered(a, t0, t1, sure, thread, by);
 	}
 }
 
@@ -180,8 +184,8 @@ static void charge_exchanges(struct tfh_host_charge *a, int64_t t0, int64_t t1, 
 	for (; t0 < t1; t0 = until) {
 		enum tfh_cause cause = tfh_exposed_at(a->accounts->exposed, t0, t1, &until);
 		own = cause == TFH_CAUSE_NONE ? t0 : t0 + (int64_t)(part * (double)(until - t0));
-		tfh_charge(a->open, t0, own, cause, false, true);
-		tfh_charge_gap(a->open, own, until, false, TFH_GAP_OWN);
+		tfh_charge(a->open, t0, own, cause, TFH_CERTAIN);
+		tfh_charge_gap(a->open, own, until, TFH_CERTAIN, TFH_GAP_OWN);
 	}
 }
 
@@ -191,16 +195,16 @@ static void charge_exec(struct tfh_host_charge *a, int64_t t0, int64_t t1, uint3
 	int64_t until, computes = t0 + tfh_compiles_in(a->accounts, thread, t0, t1);
 
 	if (computes > t0)
-		tfh_charge(a->open, t0, computes, TFH_CAUSE_HOST_COMPILE, false, true);
+		tfh_charge(a->open, t0, computes, TFH_CAUSE_HOST_COMPILE, TFH_CERTAIN);
 	for (t0 = computes; t0 < t1; t0 = until) {
 		enum tfh_cause cause = tfh_exposed_at(a->accounts->exposed, t0, t1, &until);
-		tfh_charge(a->open, t0, until, cause, false, true);
+		tfh_charge(a->open, t0, until, cause, TFH_CERTAIN);
 	}
 }
 
 /* Charges a pause in which other threads may have computed or communicated meanwhile: without a
  * device, that is the job's work. */
-static void charge_pause(struct tfh_host_charge *a, int64_t t0, int64_t t1, bool hidden)
+static void charge_pause(struct tfh_host_charge *a, int64_t t0, int64_t t1, enum tfh_certainty sure)
 {
 	enum tfh_covered by;
 	int64_t until, exchanges = tfh_exposed_ns(a->accounts->exposed, t0, t1);
@@ -212,62 +216,62 @@ static void charge_pause(struct tfh_host_charge *a, int64_t t0, int64_t t1, bool
 	for (; t0 < t1; t0 = until) {
 		by = tfh_covered_line(a->accounts->cover, t0, t1, &until);
 		if (by == TFH_COVERED_NOT)
-			charge_no_call(a, t0, until, hidden);
+			charge_no_call(a, t0, until, sure);
 		else
 			tfh_charge(a->open, t0, until,
 				   by == TFH_COVERED_EXCHANGE ? TFH_CAUSE_COMMUNICATION_TRANSFER
 							      : TFH_CAUSE_NONE,
-				   false, true);
+				   TFH_CERTAIN);
 	}
 }
 
 /* Charges a short pause. */
-static void charge_brief(struct tfh_host_charge *a, int64_t t0, int64_t t1, bool hidden)
+static void charge_brief(struct tfh_host_charge *a, int64_t t0, int64_t t1, enum tfh_certainty sure)
 {
 	struct tfh_share_end part[TFH_CAUSE_COUNT] = {{t1, TFH_CAUSE_HOST_LAUNCH}};
 	uint32_t n = a->brief ? tfh_divide(t0, t1, a->brief, part) : 1;
 
 	for (uint32_t i = 0; i < n; t0 = part[i++].t1)
-		tfh_charge(a->open, t0, part[i].t1, part[i].cause, hidden, true);
+		tfh_charge(a->open, t0, part[i].t1, part[i].cause, sure);
 }
 
 void tfh_host_charge_span(void *arg, int64_t t0, int64_t t1, const struct tfh_piece *p)
 {
 	struct tfh_host_charge *a = arg;
 	struct tfh_open_accounts *l = a->open;
-	bool hidden = a->device.since != 0;
+	enum tfh_certainty sure = a->device.since ? TFH_TENTATIVE : TFH_CERTAIN;
 	enum tfh_cause cause;
 
 	switch (p ? p->activity : TFH_ACTIVITY_GAP) {
 	case TFH_ACTIVITY_GAP:
 		if (t1 - t0 < TFH_GAP_NS)
-			charge_brief(a, t0, t1, hidden);
+			charge_brief(a, t0, t1, sure);
 		else
-			charge_pause(a, t0, t1, hidden);
+			charge_pause(a, t0, t1, sure);
 		return;
 	case TFH_ACTIVITY_EXEC:
 		cause = tfh_exec_cause(a->accounts, p->saves, p->makes, p->logs);
 		if (cause == TFH_CAUSE_HOST_LAUNCH && a->accounts->facts->cpu_only)
 			charge_exec(a, t0, t1, p->thread);
 		else
-			tfh_charge(l, t0, t1, cause, hidden, true);
+			tfh_charge(l, t0, t1, cause, sure);
 		break;
 	case TFH_ACTIVITY_INPUT:
-		tfh_charge(l, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, hidden, true);
+		tfh_charge(l, t0, t1, TFH_CAUSE_INPUT_UNKNOWN, sure);
 		return;
 	case TFH_ACTIVITY_OTHER:
 		if (p->family == TFH_FAM_EVENT && p->handle)
 			tfh_inferred_recorded(&a->device, p->handle);
-		tfh_charge(l, t0, t1, tfh_other_cause(p->family, t1 - t0), hidden, true);
+		tfh_charge(l, t0, t1, tfh_other_cause(p->family, t1 - t0), sure);
 		return;
 	case TFH_ACTIVITY_LAUNCH:
 		charge_launch(a, t0, t1, p);
 		break;
 	case TFH_ACTIVITY_ALLOC:
-		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_ALLOC, hidden, true);
+		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_ALLOC, sure);
 		return;
 	case TFH_ACTIVITY_MODULE:
-		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, hidden, true);
+		tfh_charge(l, t0, t1, TFH_CAUSE_HOST_COMPILE, sure);
 		if (p->family == TFH_FAM_LAUNCH)
 			submitted(&a->device, t1, p);
 		return;

@@ -83,8 +83,8 @@ static void begin_row(struct tfh_host_line *a, uint32_t thread)
 static inline void end_row(struct tfh_host_line *a)
 {
 	if (a->row.to > a->row.from) {
-		tfh_charge(a->charge.open, a->row.from, a->row.to, TFH_CAUSE_HOST_LAUNCH, true,
-			   true);
+		tfh_charge(a->charge.open, a->row.from, a->row.to, TFH_CAUSE_HOST_LAUNCH,
+			   TFH_TENTATIVE);
 		tfh_flat_pass(a->flat, a->row.to);
 		a->last[a->row.thread] =
 			(struct last_call){.end = a->row.to, .marks = a->last[a->row.thread].marks};

@@ -168,12 +168,12 @@ static struct tfh_chain *chain_here(const struct tfh_open_accounts *l)
 
 /* Charges [t0, t1) of the current window, or keeps it as tentative. */
 static void put(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_cause cause,
-		bool tentative, bool direct)
+		enum tfh_certainty sure)
 {
 	struct tfh_chain *chain = chain_here(l);
 
-	if (!tentative || cause == TFH_CAUSE_NONE) {
-		tfh_account_charge(&l->at->account, chain, t0, t1, cause, direct && !tentative);
+	if (sure != TFH_TENTATIVE || cause == TFH_CAUSE_NONE) {
+		tfh_account_charge(&l->at->account, chain, t0, t1, cause, sure == TFH_CERTAIN);
 		return;
 	}
 	l->at->tentative[cause] += t1 - t0;
@@ -194,7 +194,7 @@ static void judge_gap(struct tfh_open_accounts *l, const struct gap *g, enum tfh
 							g->kind == TFH_GAP_OWN, cause, share))
 		n = tfh_divide(g->t0, g->t1, share, part);
 	for (uint32_t i = 0; i < n; t = part[i++].t1)
-		put(l, t, part[i].t1, part[i].cause, g->tentative, true);
+		put(l, t, part[i].t1, part[i].cause, g->tentative ? TFH_TENTATIVE : TFH_CERTAIN);
 }
 
 static void judge_gaps(struct tfh_open_accounts *l)
@@ -306,27 +306,27 @@ static inline bool within(const struct tfh_open_accounts *l, int64_t t0, int64_t
 }
 
 static inline void charge_part(struct tfh_open_accounts *l, int64_t a, int64_t b,
-			       enum tfh_cause cause, bool tentative, bool direct)
+			       enum tfh_cause cause, enum tfh_certainty sure)
 {
 	const struct tfh_window *w = l->window;
 
-	put(l, a, b, cause, tentative, direct);
-	l->unsettled |= tentative;
-	if (cause == TFH_CAUSE_INPUT_UNKNOWN && !tentative && w->group && a < w->x1)
+	put(l, a, b, cause, sure);
+	l->unsettled |= sure == TFH_TENTATIVE;
+	if (cause == TFH_CAUSE_INPUT_UNKNOWN && sure != TFH_TENTATIVE && w->group && a < w->x1)
 		l->at->input_in_exec += (b < w->x1 ? b : w->x1) - a;
 }
 
 void tfh_charge(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_cause cause,
-		bool tentative, bool direct)
+		enum tfh_certainty sure)
 {
 	int64_t a, b;
 
 	if (within(l, t0, t1)) {
-		charge_part(l, t0, t1, cause, tentative, direct);
+		charge_part(l, t0, t1, cause, sure);
 		return;
 	}
 	while (next_part(l, &t0, t1, &a, &b))
-		charge_part(l, a, b, cause, tentative, direct);
+		charge_part(l, a, b, cause, sure);
 }
 
 int64_t tfh_open_accounts_until(const struct tfh_open_accounts *l, int64_t t, bool *open)
@@ -339,15 +339,15 @@ int64_t tfh_open_accounts_until(const struct tfh_open_accounts *l, int64_t t, bo
 	return t < l->window->t1 ? l->window->t1 : INT64_MIN;
 }
 
-void tfh_charge_gap(struct tfh_open_accounts *l, int64_t t0, int64_t t1, bool tentative,
+void tfh_charge_gap(struct tfh_open_accounts *l, int64_t t0, int64_t t1, enum tfh_certainty sure,
 		    enum tfh_gap_kind kind)
 {
 	int64_t a, b;
 
 	while (next_part(l, &t0, t1, &a, &b)) {
-		struct gap g = {a, b, tentative, kind};
+		struct gap g = {a, b, sure == TFH_TENTATIVE, kind};
 		const struct tfh_chain *chain = chain_here(l);
-		l->unsettled |= tentative;
+		l->unsettled |= g.tentative;
 		/* A chain shows when each pause was. */
 		if (l->gap.n >= (chain ? chain->most : TFH_ACCOUNT_PARTS))
 			join_gaps(l);
