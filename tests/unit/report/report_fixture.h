@@ -278,4 +278,15 @@ static inline void fixture_screen(FILE *out, const struct tfh_result *r)
 	tfh_report_screen(out, &words, &style);
 }
 
+/* No line exceeds 80 columns. */
+static inline void fixture_lines_fit(const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		if (len > 80)
+			fail_msg("%zu columns: %.*s", len, (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
 #endif
