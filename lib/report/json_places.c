@@ -75,23 +75,15 @@ void tfh_json_frames(struct tfh_json *j, const struct tfh_result *r, uint32_t st
 
 void tfh_json_places(struct tfh_json *j, const struct tfh_result *r)
 {
-	const struct {
-		const char *of;
-		const struct tfh_call_site *site;
-	} place[] = {{"wait", &r->found.wait},
-		     {"allocation", &r->found.alloc},
-		     {"load", &r->found.load},
-		     {"pause", &r->found.pause},
-		     {"before", &r->found.before}};
+	struct tfh_call_place place[TFH_CALL_PLACES];
+	uint32_t n = tfh_call_places(r, place);
 
 	tfh_json_key(j, "places");
 	tfh_json_array(j);
-	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		const struct tfh_call_site *site = place[i].site;
-		if (!site->where || !*site->where)
-			continue;
 		tfh_json_object(j);
-		tfh_json_kstr(j, "of", place[i].of);
+		tfh_json_kstr(j, "of", place[i].name);
 		tfh_json_kstr(j, "fn", *site->fn ? site->fn : NULL);
 		tfh_json_kstr(j, "where", site->where);
 		tfh_json_frames(j, r, site->stack);

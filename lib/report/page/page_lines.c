@@ -196,26 +196,15 @@ void tfh_page_frames(const struct tfh_html_page *s, uint32_t stack)
 
 static void write_places(const struct tfh_html_page *s)
 {
-	const struct tfh_findings *f = &s->r->found;
-	const struct {
-		const char *of;
-		const struct tfh_call_site *site;
-	} place[] = {{"wait", &f->wait},
-		     {"allocation", &f->alloc},
-		     {"load of modules", &f->load},
-		     {"pause, until", &f->pause},
-		     {"pause, from", &f->before}};
-	bool any = false;
+	struct tfh_call_place place[TFH_CALL_PLACES];
+	uint32_t n = tfh_call_places(s->r, place);
 
-	for (size_t i = 0; i < sizeof(place) / sizeof(*place); i++) {
+	if (!n)
+		return;
+	tfh_html_table(s->out, "Where most calls of a kind are made", "<|<function|<at|<");
+	for (uint32_t i = 0; i < n; i++) {
 		const struct tfh_call_site *site = place[i].site;
-		if (!site->where || !*site->where)
-			continue;
-		if (!any)
-			tfh_html_table(s->out, "Where most calls of a kind are made",
-				       "<|<function|<at|<");
-		any = true;
-		tfh_html_row(s->out, place[i].of);
+		tfh_html_row(s->out, place[i].words);
 		tfh_html_text(s->out, site->fn);
 		tfh_html_text(s->out, site->where);
 		tfh_put("<td class=\"t\">", s->out);
@@ -223,8 +212,7 @@ static void write_places(const struct tfh_html_page *s)
 		tfh_put("</td>", s->out);
 		tfh_html_row_end(s->out);
 	}
-	if (any)
-		tfh_html_table_end(s->out);
+	tfh_html_table_end(s->out);
 }
 
 void tfh_page_lines(const struct tfh_html_page *s)

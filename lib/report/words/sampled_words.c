@@ -58,7 +58,7 @@ static const struct sampled_row *row_of(const struct tfh_result *r, enum tfh_cau
 											 : &rows[i];
 }
 
-const char *tfh_sampled_todo(const struct tfh_result *r, enum tfh_cause cause)
+static const char *sampled_todo(const struct tfh_result *r, enum tfh_cause cause)
 {
 	const char *todo = row_of(r, cause)->todo;
 
@@ -316,7 +316,7 @@ static const char *todo_of(struct tfh_wording *w, enum tfh_cause cause)
 		return "do it less often, keep its results, or leave it out; otherwise cheaper operations, or more CPUs";
 	if (computes && !could_use_gpu(r))
 		return "fewer or cheaper operations, or more CPUs";
-	return tfh_sampled_todo(r, cause);
+	return sampled_todo(r, cause);
 }
 
 static void explain(struct tfh_wording *w)

@@ -84,6 +84,24 @@ static int own_part(const char *a, const char *b)
 	return (int)(own - a);
 }
 
+uint32_t tfh_call_places(const struct tfh_result *r, struct tfh_call_place *out)
+{
+	const struct tfh_findings *f = &r->found;
+	const struct tfh_call_place all[TFH_CALL_PLACES] = {
+		{"wait", "wait", &f->wait},
+		{"allocation", "allocation", &f->alloc},
+		{"load", "load of modules", &f->load},
+		{"pause", "pause, until", &f->pause},
+		{"before", "pause, from", &f->before},
+	};
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < TFH_CALL_PLACES; i++)
+		if (known(all[i].site))
+			out[n++] = all[i];
+	return n;
+}
+
 const char *tfh_site_at(struct tfh_wording *w, const struct tfh_call_site *site)
 {
 	const char *callee = known(site) ? strstr(site->where, " > ") : NULL;

@@ -141,6 +141,14 @@ const char *tfh_calls_around(struct tfh_wording *w);
 /* Who makes the calls behind a cause on the host; NULL: unknown. */
 /* ": cuCtxSynchronize at train.py:52 Model.step", "" if the place is not known */
 const char *tfh_site_at(struct tfh_wording *w, const struct tfh_call_site *site);
+/* The kinds of calls of which the result has the place where most are made, at most
+ * TFH_CALL_PLACES. Returns their number. */
+#define TFH_CALL_PLACES 5
+struct tfh_call_place {
+	const char *name, *words; /* in JSON, on the page */
+	const struct tfh_call_site *site;
+};
+uint32_t tfh_call_places(const struct tfh_result *r, struct tfh_call_place *out);
 const char *tfh_place_line(struct tfh_wording *w, enum tfh_cause cause);
 /* Whether steps grow steadily, mostly at the verdict's line. */
 bool tfh_line_grows(const struct tfh_result *r);
@@ -275,10 +283,9 @@ void tfh_advise_imports(struct tfh_wording *w);
 /* jax_ops.c: if Python makes JAX's operations one by one for most of the time at the verdict's
  * line, adds evidence and returns what to do about it; else NULL. */
 const char *tfh_jax_ops_advice(struct tfh_wording *w);
-/* sampled_words.c: all sentences about a run in which no call was recorded; what to do about a
- * cause; what a thread was doing at a line, "native code"; "train.py:12 main > MLP.fit". */
+/* sampled_words.c: all sentences about a run in which no call was recorded; what a thread was
+ * doing at a line, "native code"; "train.py:12 main > MLP.fit". */
 void tfh_explain_sampled(struct tfh_wording *w);
-const char *tfh_sampled_todo(const struct tfh_result *r, enum tfh_cause cause);
 const char *tfh_sampled_does(const struct tfh_result *r, const struct tfh_sampled_line *l);
 const char *tfh_sampled_at(struct tfh_wording *w, const struct tfh_sampled_line *l);
 /* compiling_words.c: seconds of the run in which it compiles, outside of what the verdict is about;
