@@ -168,9 +168,9 @@ static struct name_time *name_times(const struct tfh_accounts *accounts, const i
 	return v;
 }
 
-/* Ranges that the program numbers by its steps ("load batch 17") are one place: no two of them are in
- * the same window. Other names that are alike ("conv1", "conv2") are different places. Returns the
- * new number of names. */
+/* Ranges that the program numbers by its steps ("load batch 17") are one place: no two of them are
+ * in the same window. Other names that are alike ("conv1", "conv2") are different places. Returns
+ * the new number of names. */
 static size_t join_numbered(const struct tfh_accounts *accounts, struct name_time *v, size_t n)
 {
 	size_t kept = 0;

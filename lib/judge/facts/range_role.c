@@ -1,8 +1,8 @@
 /*
  * What a program says that it does in a range of its own, by the range's name ("data_loading",
- * "DataLoad", "Load Batch 12", "fetch data", "data wait", "image preprocessing"): the words of a name
- * are what it is about and what is done with it, in any order. Such a name is the only thing that a
- * trace without functions of Python tells about the code between two calls.
+ * "DataLoad", "Load Batch 12", "fetch data", "data wait", "image preprocessing"): the words of a
+ * name are what it is about and what is done with it, in any order. Such a name is the only thing
+ * that a trace without functions of Python tells about the code between two calls.
  */
 #include <ctype.h>
 #include <string.h>
