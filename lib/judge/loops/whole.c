@@ -4,6 +4,9 @@
  * what ends a step (an optimizer's update). What repeats inside a step (layers, micro-batches) is
  * surrounded by other launches. The first interval may differ: the program initialises its weights
  * there and runs its first steps uncompiled.
+ *
+ * Steps whose data are on the device already copy nothing. Where only other work between them does,
+ * such as samples that are drawn every hundredth step, the copies begin no steps.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,10 +36,13 @@ struct sequence {
 	double odd_first;	/* launches of the first interval, if it does not */
 	bool small;		/* so small that it may be a loop inside a step */
 	bool differs;		/* its repetitions differ in their grids */
+	bool fed;		/* this interval copies a batch to the device */
+	bool whole_fed;		/* or one that consists of steps only does */
+	uint64_t batches;	/* intervals that do; of the first one each, after the first launch */
 	uint64_t steps, intervals;
 	uint64_t first_steps; /* at the end of the first interval, if it does not */
 	int64_t ns;	      /* of all intervals */
-	uint64_t each;	      /* steps of every interval after the first one; 0: they differ */
+	uint64_t each; /* steps of every interval of steps after the first one; 0: they differ */
 	uint32_t end;	      /* of the first interval, in tokens */
 	int rc;
 };
@@ -148,17 +154,29 @@ static int find_step(struct sequence *s)
 	return room ? 0 : -ENOMEM;
 }
 
+/* Whether the interval consists of steps only. */
+static bool is_whole(const struct sequence *s)
+{
+	size_t at = 0, n = s->what.n;
+
+	while (at < n && s->what.v[at] != s->once)
+		at++;
+	return s->period && at < n && repeats(s->what.v, n, s->period);
+}
+
 static int close_interval(struct sequence *s)
 {
 	size_t n = s->what.n;
 	bool known = s->period && (!s->small || repeats(s->what.v, n, s->period)), whole;
 	int rc = known ? 0 : find_step(s);
 
-	whole = s->period && n && repeats(s->what.v, n, s->period);
+	whole = is_whole(s);
 	if (s->intervals == 1)
 		s->each = whole ? n / s->period : 0;
-	else if (s->intervals > 1 && n && (!whole || n / s->period != s->each))
+	else if (s->intervals > 1 && whole && n / s->period != s->each)
 		s->each = 0;
+	s->whole_fed |= s->intervals && s->fed && whole;
+	s->fed = false;
 	if (whole) {
 		s->whole += (double)n;
 		s->steps += n / s->period;
@@ -173,12 +191,18 @@ static int close_interval(struct sequence *s)
 	return rc;
 }
 
-static int add_launch(struct sequence *s, const struct tfh_token_kind *k)
+/* The launch of a token, or its copy of a batch of at least so many bytes. */
+static int add_token(struct sequence *s, const struct tfh_token_kind *k, uint32_t least)
 {
 	uint32_t what = k->family == TFH_FAM_LAUNCH ? k->what : GRAPH | (k->what & (GRAPH / 2 - 1));
 
+	if (k->family == TFH_FAM_COPY && k->dir == TFH_DIR_H2D && k->what >= least) {
+		s->batches += !s->fed && (s->intervals || s->what.n);
+		s->fed = true;
+	}
 	if (!tfh_is_launch(k))
 		return 0;
+	s->fed &= s->intervals > 0;
 	int rc = TFH_PUSH(s->what, what);
 	return rc ? rc : TFH_PUSH(s->kind, (uint32_t)k->hash);
 }
@@ -225,7 +249,7 @@ uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc)
 	struct sequence s = {0};
 
 	for (size_t i = 0; i < facts->token.n && !s.rc; i++)
-		s.rc = add_launch(&s, tfh_kind_of(facts, &facts->token.v[i]));
+		s.rc = add_token(&s, tfh_kind_of(facts, &facts->token.v[i]), 0);
 	s.rc = s.rc ? s.rc : find_step(&s);
 	*rc = *rc ? *rc : s.rc;
 	drop(&s);
@@ -234,18 +258,28 @@ uint32_t tfh_repeated_ops(const struct tfh_facts *facts, int *rc)
 		       : 0;
 }
 
+/* Whether the copies that are the anchor belong to other work than the steps found between waits,
+ * and these are so many that they are no parts of a step. */
+static bool feeds_others(const struct sequence *s)
+{
+	return TFH_DETECT_BATCH_STEPS && !s->whole_fed &&
+	       s->steps >= TFH_LOOPS_BATCH_STEPS * s->batches;
+}
+
 bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int *rc)
 {
-	struct tfh_cutter c = {.facts = facts, .anchor = a};
+	const struct tfh_anchor wait = {.kind = TFH_ANCHOR_WAIT, .cycle = 1};
+	bool upload = a->kind == TFH_ANCHOR_UPLOAD;
+	struct tfh_cutter c = {.facts = facts, .anchor = upload ? &wait : a};
 	struct sequence s = {.once = NO_FUNCTION};
 	uint32_t at = 0;
 	struct tfh_interval interval;
 
-	if (a->kind != TFH_ANCHOR_WAIT || a->cycle > 1)
+	if ((a->kind != TFH_ANCHOR_WAIT && !upload) || a->cycle > 1)
 		return false;
 	while (!s.rc && tfh_cut_next(&c, &interval)) {
 		for (; at < c.n && !s.rc; at++)
-			s.rc = add_launch(&s, tfh_kind_of(facts, &facts->token.v[at]));
+			s.rc = add_token(&s, tfh_kind_of(facts, &facts->token.v[at]), a->what);
 		if (s.rc)
 			break;
 		s.end = s.intervals ? s.end : c.n;
@@ -256,8 +290,8 @@ bool tfh_part_intervals(const struct tfh_facts *facts, struct tfh_anchor *a, int
 	bool sets_up = s.intervals > TFH_LOOPS_FEWEST_STEPS ||
 		       (TFH_DETECT_ODD_FIRST && s.first_steps >= TFH_LOOPS_ENOUGH_STEPS);
 	double all = s.all - (sets_up ? odd : 0);
-	bool several =
-		!s.rc && s.intervals && are_steps(&s) && s.whole >= TFH_CYCLE_SURE_SHARE * all;
+	bool several = !s.rc && s.intervals && are_steps(&s) &&
+		       s.whole >= TFH_CYCLE_SURE_SHARE * all && (!upload || feeds_others(&s));
 	if (several)
 		*a = (struct tfh_anchor){.kind = is_graph(s.once) ? TFH_ANCHOR_GRAPH
 								  : TFH_ANCHOR_KERNEL,
