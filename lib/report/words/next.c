@@ -1,5 +1,6 @@
 /* What else would gain time, besides what the verdict names: other parts of the steps, and what the
  * run does besides its steps. The largest gain comes first. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -337,8 +338,8 @@ static void advise_slow_steps(struct tfh_wording *w)
 		       slow->share * w->r->steps.total_s);
 }
 
-/* "start-up, besides compiling", "before the first batch (imports, set-up)";
- * the line with most of it says more than the usual work. */
+/* "start-up, besides compiling", "before the first batch (imports, set-up)", "between loops, 3
+ * times"; the line with most of it says more than the usual work. */
 static const char *name_of(struct tfh_wording *w, const struct next *next, bool line)
 {
 	enum tfh_branch kind = besides[next->row].kind;
@@ -351,6 +352,11 @@ static const char *name_of(struct tfh_wording *w, const struct next *next, bool 
 	if (imports || compiles)
 		return tfh_phrase(w, "%s, besides %s%s%s", name, imports ? "imports" : "",
 				  imports && compiles ? " and " : "", compiles ? "compiling" : "");
+	uint32_t again =
+		kind == TFH_BRANCH_BETWEEN ? tfh_recurring_of(w->r, TFH_SEGMENT_BETWEEN) : 0;
+	if (again)
+		return tfh_phrase(w, "%s, %" PRIu64 " times", name,
+				  w->r->recurring[again - 1].count);
 	if (line || besides[next->row].what)
 		return name;
 	return tfh_phrase(w, "%s (%s)", name,

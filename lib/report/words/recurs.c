@@ -259,11 +259,33 @@ bool tfh_advise_waits(struct tfh_wording *w, double s)
 	return true;
 }
 
+/* The first advice, if it is about the same cause in the steps: what both lose is one item. False:
+ * it is not. */
+static bool joins(struct tfh_wording *w, const struct tfh_recurring *x, const char *finding)
+{
+	struct tfh_advice *steps = &w->advice[0];
+	double s = saves(w, x) + steps->saved_s;
+
+	if (x->kind != TFH_SEGMENT_EVAL || x->cause != w->r->steady.cause || !w->n_advice ||
+	    strcmp(steps->finding, finding) != 0 || tfh_lead_no_bound(w->r) || !isfinite(s))
+		return false;
+	*steps = (struct tfh_advice){
+		.finding = tfh_phrase(w, "in evaluation and in the steps %s", finding),
+		.evidence = w->text,
+		.todo = steps->todo,
+		.gain = NAN,
+		.saved_s = s,
+		.how = "at best "};
+	return true;
+}
+
 static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 {
-	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
 	struct tfh_remedy m = remedy_of(w, x);
 
+	if (joins(w, x, m.finding))
+		return;
+	uint32_t n = w->n_advice < TFH_REPORT_ADVICE ? w->n_advice++ : w->n_advice - 1;
 	memmove(w->advice + 1, w->advice, n * sizeof(*w->advice));
 	w->advice[0] = (struct tfh_advice){.finding = placed(w, x, m.finding),
 					   .evidence = w->text,

@@ -175,6 +175,21 @@ const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool tol
 		       : "";
 }
 
+/* Whether the steps do not go through its function, whose name then tells what the program does
+ * besides them. */
+static bool is_besides(const struct tfh_result *r, enum tfh_branch part,
+		       const struct tfh_start_line *l)
+{
+	bool loops = part != TFH_BRANCH_BEFORE && part != TFH_BRANCH_STARTUP && r->found.n_node;
+
+	for (uint32_t i = 0; i < r->found.n_node && loops; i++) {
+		const struct tfh_seen_node *n = &r->found.node[i];
+		loops = !n->file || strcmp(n->file, l->file) != 0 ||
+			strcmp(n->function, l->function) != 0;
+	}
+	return loops;
+}
+
 const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
 {
 	const struct tfh_seen_start *s = seen_in(w->r, part);
@@ -189,8 +204,8 @@ const char *tfh_start_mostly(struct tfh_wording *w, enum tfh_branch part)
 		return tfh_phrase(w, "%.0f %% importing %s", f.percent, module_of(w, l->imports));
 	/* a line of a library says less than its function */
 	bool library = strchr(tfh_short_file(l->file), '/') != NULL;
-	if ((library || l->share <= TFH_REPORT_RUN_PART * of) &&
-	    strcmp(l->function, "<module>") != 0)
+	bool named = library || l->share <= TFH_REPORT_RUN_PART * of || is_besides(w->r, part, l);
+	if (named && strcmp(l->function, "<module>") != 0)
 		return tfh_phrase(w, "%.0f %% in %s (%s:%u)", fmin(f.percent / of, 100),
 				  tfh_function_of(w, l->function), tfh_file_words(w, l->file),
 				  l->line);

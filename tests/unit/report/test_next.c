@@ -547,6 +547,40 @@ static void test_evaluation(void **state)
 	}
 }
 
+/* Time between loops that recurs has its count. Its line has the name of its function unless steps go through that, too. */
+static void test_gaps(void **state)
+{
+	static const char *const says[] = {
+		"between loops, 3 times: 4.00 s, 90 % in evaluate (train.py:44)",
+		"between loops, 3 times: 4.00 s, 90 % at train.py:44"};
+
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		struct tfh_part_of_run tree[] = {{.kind = TFH_BRANCH_RUN, .wall_s = 10},
+						 {.kind = TFH_BRANCH_TRAIN, .wall_s = 6},
+						 {.kind = TFH_BRANCH_BETWEEN, .wall_s = 4}};
+		struct tfh_seen_node node = {.file = "train.py",
+					     .function = k ? "evaluate" : "main"};
+		struct words w;
+		begin(&w, TFH_CLASS_COMPUTE_BOUND, TFH_CAUSE_COMPUTE_CPU);
+		w.r.end = TFH_END_EXIT;
+		w.r.tree = tree;
+		w.r.n_tree = 3;
+		w.r.found.node = &node;
+		w.r.found.n_node = w.r.n_recurring = 1;
+		w.r.recurring[0] = (struct tfh_recurring){.kind = TFH_SEGMENT_BETWEEN, .count = 3};
+		w.r.found.start[TFH_SEEN_BETWEEN] = (struct tfh_seen_start){
+			.kind = TFH_BRANCH_BETWEEN,
+			.wall_s = 4,
+			.samples = 100,
+			.n_line = 1,
+			.line = {{"train.py", "evaluate", 44, NULL, 0.9, 90}}};
+		tfh_advise_rest(&w.said);
+		assert_true(advises(&w.said, says[k]));
+		tfh_wording_free(&w.said);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,7 +591,8 @@ int main(void)
 		cmocka_unit_test(test_sampled_lines), cmocka_unit_test(test_optimizer),
 		cmocka_unit_test(test_windows),	      cmocka_unit_test(test_anomalies),
 		cmocka_unit_test(test_anew),	      cmocka_unit_test(test_anew_both),
-		cmocka_unit_test(test_evaluation),    cmocka_unit_test(test_python_map)};
+		cmocka_unit_test(test_evaluation),    cmocka_unit_test(test_python_map),
+		cmocka_unit_test(test_gaps)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* The notes below a verdict: what an input pipeline could deliver, page faults and changes that come first, and what a busy
  * machine means for the remedy; and why no line is named where checkpoints are to blame. */
+#include "report/words/remedy.h"
 #include "report_job.h"
 
 #include "base/priced.h"
@@ -323,6 +324,34 @@ static void test_evaluation(void **state)
 	}
 }
 
+/* If evaluations and steps lose time for the same cause, one item has what both lose; otherwise each has its own. */
+static void test_one_cause(void **state)
+{
+	(void)state;
+	struct words w;
+
+	for (int same = 0; same < 2; same++) {
+		begin(&w, TFH_CLASS_INPUT_BOUND,
+		      same ? TFH_CAUSE_INPUT_MAP : TFH_CAUSE_INPUT_DECODE);
+		w.r.recurring[0] = (struct tfh_recurring){.kind = TFH_SEGMENT_EVAL,
+							  .cls = TFH_CLASS_INPUT_BOUND,
+							  .cause = TFH_CAUSE_INPUT_MAP,
+							  .count = 4,
+							  .total_s = 10,
+							  .blocked_s = 6};
+		w.r.n_recurring = w.r.lead = 1;
+		w.r.recurs_s = 15;
+		w.said.text = "waits for its batch";
+		struct tfh_remedy m = tfh_remedy_in(&w.r, w.r.steady.cause);
+		tfh_advise_run(&w.said, m.finding, "more workers", 2);
+		tfh_explain_lead(&w.said);
+		assert_int_equal(w.said.n_advice, same ? 1 : 2);
+		assert_float_equal(w.said.advice[0].saved_s, same ? 8 : 6, 1e-9);
+		assert_int_equal(!strcmp(w.said.advice[0].todo, "more workers"), same);
+		tfh_wording_free(&w.said);
+	}
+}
+
 /* Steps that compile save what they take longer than the others at best; if the others compile nearly as much, no figure is
  * given: what they take once it stays is unknown. */
 static void test_compiled_again(void **state)
@@ -511,14 +540,23 @@ static void test_killed_early(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before_steps),	cmocka_unit_test(test_killed_early),
-		cmocka_unit_test(test_supply),		cmocka_unit_test(test_updates),
-		cmocka_unit_test(test_first_notes),	cmocka_unit_test(test_busy_machine),
-		cmocka_unit_test(test_busy_told),	cmocka_unit_test(test_whole_function),
-		cmocka_unit_test(test_stalls),		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_long_evaluation), cmocka_unit_test(test_loader_between),
-		cmocka_unit_test(test_evaluation),	cmocka_unit_test(test_compiled_again),
-		cmocka_unit_test(test_accumulates),	cmocka_unit_test(test_line_of_checkpoints),
+		cmocka_unit_test(test_before_steps),
+		cmocka_unit_test(test_killed_early),
+		cmocka_unit_test(test_supply),
+		cmocka_unit_test(test_updates),
+		cmocka_unit_test(test_first_notes),
+		cmocka_unit_test(test_busy_machine),
+		cmocka_unit_test(test_busy_told),
+		cmocka_unit_test(test_whole_function),
+		cmocka_unit_test(test_stalls),
+		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_long_evaluation),
+		cmocka_unit_test(test_loader_between),
+		cmocka_unit_test(test_evaluation),
+		cmocka_unit_test(test_one_cause),
+		cmocka_unit_test(test_compiled_again),
+		cmocka_unit_test(test_accumulates),
+		cmocka_unit_test(test_line_of_checkpoints),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
