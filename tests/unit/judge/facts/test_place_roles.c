@@ -331,6 +331,25 @@ static void test_copies(void **state)
 	assert_false(tfh_stack_samples_copy(checks, 3, &to));
 }
 
+/* Numba looks the kernel of each launch up where it would also compile it. */
+static void test_kernel_lookup(void **state)
+{
+	(void)state;
+	const struct tfh_model_line finds[] = {
+		{LIB "/numba/cuda/cudadrv/devices.py", "get_context", 220, true},
+		{LIB "/numba/cuda/codegen.py", "CUDACodeLibrary.get_cufunc", 207, true},
+		{LIB "/numba/cuda/dispatcher.py", "_Kernel.launch", 304, true},
+		{"/job/train.py", "main", 20, false}};
+	struct tfh_model_line compiles[COUNT(finds)];
+
+	memcpy(compiles, finds, sizeof(finds));
+	compiles[0].file = LIB "/numba/cuda/codegen.py";
+	compiles[0].function = "CUDACodeLibrary.get_cubin";
+	assert_int_equal(tfh_place_role(finds, COUNT(finds), TFH_ORDER_UNKNOWN), TFH_ROLE_NONE);
+	assert_int_equal(tfh_place_role(compiles, COUNT(finds), TFH_ORDER_UNKNOWN),
+			 TFH_ROLE_COMPILE);
+}
+
 /* The library that launches prepares a launch or copy of its own; other libraries, and what it does elsewhere, do not. */
 static void test_issues(void **state)
 {
@@ -399,10 +418,11 @@ static void test_loads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_roles),	    cmocka_unit_test(test_order),
-		cmocka_unit_test(test_profilers),   cmocka_unit_test(test_evaluates),
-		cmocka_unit_test(test_fed_by_hand), cmocka_unit_test(test_copies),
-		cmocka_unit_test(test_issues),	    cmocka_unit_test(test_loads),
+		cmocka_unit_test(test_roles),	      cmocka_unit_test(test_order),
+		cmocka_unit_test(test_profilers),     cmocka_unit_test(test_evaluates),
+		cmocka_unit_test(test_fed_by_hand),   cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_kernel_lookup), cmocka_unit_test(test_issues),
+		cmocka_unit_test(test_loads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
