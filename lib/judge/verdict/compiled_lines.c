@@ -7,13 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "judge/verdict/line_tree.h"
-
-struct compiled_at {
-	struct tfh_model_line line;
-	const char *callee_file; /* NULL: unknown */
-	double ns;
-};
+#include "judge/verdict/compiled_lines.h"
 
 struct compiles {
 	const struct tfh_accounts *accounts;
@@ -21,7 +15,7 @@ struct compiles {
 	bool in_steps;		     /* count those in judged steps, too */
 	int64_t begin, started, end; /* first sample; end of start-up in the tree; last sample */
 	double all_ns[TFH_SEGMENT_COUNT]; /* of all samples, whatever they show */
-	TFH_VEC(struct compiled_at) at;
+	struct tfh_compiled_lines lines;
 	size_t window; /* of the last sample */
 	size_t seen;   /* window of the last sample that compiles; SIZE_MAX: none */
 	bool any;
@@ -29,24 +23,39 @@ struct compiles {
 	double again_ns; /* of the first steps after that one: another shape, or another value */
 };
 
-static int add_line(struct compiles *c, const struct tfh_model_line *frame, uint32_t n,
-		    enum tfh_role role, double ns)
+int tfh_compiled_lines_add(struct tfh_compiled_lines *lines, const struct tfh_model_line *frame,
+			   uint32_t n, enum tfh_role role, double ns)
 {
 	uint32_t callee, lead = tfh_role_lead(frame, n, role, &callee);
 
-	for (size_t i = 0; i < c->at.n; i++)
-		if (tfh_same_line(&c->at.v[i].line, &frame[lead])) {
-			c->at.v[i].ns += ns;
+	for (size_t i = 0; i < lines->at.n; i++)
+		if (tfh_same_line(&lines->at.v[i].line, &frame[lead])) {
+			lines->at.v[i].ns += ns;
 			return 0;
 		}
-	if (c->at.n == TFH_VERDICT_LINES)
+	if (lines->at.n == TFH_VERDICT_LINES)
 		return 0;
-	return TFH_PUSH(c->at,
-			((struct compiled_at){.line = frame[lead],
-					      .callee_file = callee < n ? frame[callee].file : NULL,
-					      .ns = ns}))
+	return TFH_PUSH(lines->at, ((struct tfh_compiled_at){
+					   .line = frame[lead],
+					   .callee_file = callee < n ? frame[callee].file : NULL,
+					   .ns = ns}))
 		       ? -ENOMEM
 		       : 0;
+}
+
+void tfh_compiled_lines_keep(const struct tfh_compiled_lines *lines, struct tfh_compiling *out)
+{
+	const struct tfh_compiled_at *most = NULL;
+
+	for (size_t i = 0; i < lines->at.n; i++)
+		if (!most || lines->at.v[i].ns > most->ns)
+			most = &lines->at.v[i];
+	if (!most)
+		return;
+	out->file = most->line.file;
+	out->function = most->line.function;
+	out->line = most->line.line;
+	out->callee_file = most->callee_file;
 }
 
 /* The end of what the tree calls start-up: the first window may begin long before it. */
@@ -103,7 +112,7 @@ static int add_sample(struct compiles *c, int64_t t, uint32_t n, const struct tf
 	c->out->times += !within && (!c->any || c->seen != c->window);
 	c->seen = c->window;
 	c->any = true;
-	return add_line(c, frame, n, role, ns);
+	return tfh_compiled_lines_add(&c->lines, frame, n, role, ns);
 }
 
 /* Samples that `tfhook run` took before the process recorded. */
@@ -183,21 +192,6 @@ static void keep_within(struct compiles *c)
 		}
 }
 
-static void keep_line(const struct compiles *c)
-{
-	const struct compiled_at *most = NULL;
-
-	for (size_t i = 0; i < c->at.n; i++)
-		if (!most || c->at.v[i].ns > most->ns)
-			most = &c->at.v[i];
-	if (!most)
-		return;
-	c->out->file = most->line.file;
-	c->out->function = most->line.function;
-	c->out->line = most->line.line;
-	c->out->callee_file = most->callee_file;
-}
-
 /* What first steps after the first one that compiles take beyond a usual step: they compile no
  * longer than that. */
 static double longer_s(const struct compiles *c, double step_s)
@@ -273,8 +267,8 @@ int tfh_find_compiling(const struct tfh_accounts *accounts, struct tfh_result *r
 		rc = add_own(&c, s && s->n ? s->sample[s->n - 1].t : INT64_MIN);
 	if (c.begin <= c.end)
 		keep_within(&c);
-	keep_line(&c);
+	tfh_compiled_lines_keep(&c.lines, c.out);
 	save_compiling(&c, r);
-	free(c.at.v);
+	free(c.lines.at.v);
 	return rc;
 }

@@ -414,6 +414,9 @@ int tfh_find_sampled(const struct tfh_feed *feed, struct tfh_result *r)
 		rc = add_sample(&x, i);
 	if (!rc)
 		rc = finish(&x, feed, r);
+	if (!rc && !x.out->pool.file && x.ns > 0)
+		rc = tfh_sampled_compiling(x.start, &x.steps, x.compiles_on,
+					   1e9 * x.out->wall_s / x.ns, r);
 	if (!rc && r->n_tree > 1)
 		rc = tfh_sampled_start(feed->start(feed->arg, r->process),
 				       feed->processes[r->process].born_ns, r);

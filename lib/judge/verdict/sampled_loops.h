@@ -51,6 +51,11 @@ struct tfh_sampled_place {
  * them. 0 or -ENOMEM. */
 int tfh_sampled_tree(const struct tfh_start *s, const struct tfh_sampled_steps *steps, int64_t born,
 		     struct tfh_result *r);
+/* sampled_compiling.c: how long the samples' thread compiles, besides what the verdict is about
+ * (in_verdict: in the steps), and in the run's tree what steps take longer for that. `scale`: run
+ * time by samples' time. 0 or -ENOMEM. */
+int tfh_sampled_compiling(const struct tfh_start *s, const struct tfh_sampled_steps *steps,
+			  bool in_verdict, double scale, struct tfh_result *r);
 /* sampled_gains.c: fills the result's steps, breakdown and gains. `part`: what the verdict is
  * about, the main thread's time by part, ns; `place`: that of the verdict's line, and the next one
  * (ns 0: there is none); `in_loop`: that of the loop over steps; `samples`: their number. */

@@ -268,11 +268,18 @@ static size_t of_steps(const struct tfh_wording *w, struct next *next)
 		    !gains_the_same(w, &r->place[i]) && !is_told(r, &r->place[i], next, n))
 			next[n++] = (struct next){.place = &r->place[i],
 						  .saved_s = r->place[i].gain.saved_s};
-	/* Another profiler's trace is not the whole run. */
-	if (tfh_run_tells(r) && r->steps.count && tfh_compiling_s(r) > 0 &&
-	    !tfh_compiling_is_told(r))
-		next[n++] = (struct next){.compiling = true, .saved_s = tfh_compiling_s(r)};
 	return n;
+}
+
+/* Another profiler's trace is not the whole run. */
+static size_t of_compiling(const struct tfh_result *r, struct next *next)
+{
+	double s = tfh_compiling_s(r);
+
+	if (!tfh_run_tells(r) || !r->steps.count || !(s > 0) || tfh_compiling_is_told(r))
+		return 0;
+	*next = (struct next){.compiling = true, .saved_s = s};
+	return 1;
 }
 
 /* Whether most of a part of the run is within its loops: a longer run has more of it. */
@@ -565,6 +572,7 @@ void tfh_advise_rest(struct tfh_wording *w)
 	struct next next[TFH_REMOVE_COUNT + TFH_PREDICT_PLACES + 2 + BESIDES];
 	size_t n = of_steps(w, next);
 
+	n += of_compiling(w->r, &next[n]);
 	n += besides_steps(w->r, &next[n]);
 	if (slow_steps_matter(w->r))
 		advise_slow_steps(w);
@@ -573,7 +581,9 @@ void tfh_advise_rest(struct tfh_wording *w)
 
 void tfh_advise_besides(struct tfh_wording *w)
 {
-	struct next next[BESIDES];
+	struct next next[1 + BESIDES];
+	size_t n = of_compiling(w->r, next);
 
-	advise_all(w, next, besides_steps(w->r, next));
+	n += besides_steps(w->r, &next[n]);
+	advise_all(w, next, n);
 }

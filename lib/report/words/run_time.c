@@ -144,16 +144,14 @@ bool tfh_run_tells(const struct tfh_result *r)
 					  steps < TFH_REPORT_OTHER_SHARE * r->tree[0].wall_s);
 }
 
-void tfh_note_run(struct tfh_wording *w)
+bool tfh_note_run(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;
 	double steps = tfh_spent(r, TFH_BRANCH_TRAIN) + tfh_spent(r, TFH_BRANCH_STEP);
 
-	if (!(wall > 0) || !(steps > 0))
-		return;
-	if (!tfh_run_tells(r) || steps >= TFH_REPORT_RUN_PART * wall)
-		return;
+	if (!(wall > 0) || !(steps > 0) || !tfh_run_tells(r) || steps >= TFH_REPORT_RUN_PART * wall)
+		return false;
 	const char *text = tfh_phrase(w, "the steps are %.*f %% of the run's %s%s",
 				      steps < TFH_REPORT_RUN_SHARE * wall, steps / wall * 100,
 				      tfh_phrase_time(w, wall), others(w));
@@ -161,4 +159,5 @@ void tfh_note_run(struct tfh_wording *w)
 		tfh_remark_first(w, text);
 	else
 		tfh_remark(w, text);
+	return true;
 }

@@ -446,6 +446,20 @@ static void say_how_to_mark(struct tfh_wording *w)
 		"no call was recorded", "", TFH_REMOVE_NONE);
 }
 
+static void note_left_out(struct tfh_wording *w)
+{
+	const struct tfh_sampled *s = &w->r->found.sampled;
+
+	if (s->start_s < TFH_REPORT_OTHER_SHARE * s->wall_s)
+		return;
+	tfh_remark(w,
+		   tfh_phrase(w,
+			      "%s are left out: imports%s%s, and the interpreter's start and end",
+			      tfh_phrase_time(w, s->start_s),
+			      s->compiles_first ? ", compiling at the start" : "",
+			      s->loop.file ? ", what is before and after the steps" : ""));
+}
+
 void tfh_explain_sampled(struct tfh_wording *w)
 {
 	const struct tfh_sampled *s = &w->r->found.sampled;
@@ -467,15 +481,8 @@ void tfh_explain_sampled(struct tfh_wording *w)
 		tfh_remark(
 			w,
 			"JAX queues its computing: a line that waits for a result also waits for what earlier lines queued");
-	if (s->start_s >= TFH_REPORT_OTHER_SHARE * s->wall_s)
-		tfh_remark(
-			w,
-			tfh_phrase(
-				w,
-				"%s are left out: imports%s%s, and the interpreter's start and end",
-				tfh_phrase_time(w, s->start_s),
-				s->compiles_first ? ", compiling at the start" : "",
-				s->loop.file ? ", what is before and after the steps" : ""));
+	if (!(s->loop.file && tfh_note_run(w)))
+		note_left_out(w);
 	if (s->loop.file)
 		tfh_note_start(w);
 	if (s->why)

@@ -249,10 +249,10 @@ const char *tfh_outside(const struct tfh_result *r, enum tfh_branch kind);
 double tfh_step_s(const struct tfh_result *r);
 /* Seconds of the run by kind of leaf part; seconds of one kind. If the verdict's steps are
  * iterations of a loop, all of an iteration counts as a step. tfh_note_run() adds a note if most of
- * the run was not steps. */
+ * the run was not steps, and says whether it did. */
 void tfh_spent_all(const struct tfh_result *r, double seconds[TFH_BRANCH_COUNT]);
 double tfh_spent(const struct tfh_result *r, enum tfh_branch kind);
-void tfh_note_run(struct tfh_wording *w);
+bool tfh_note_run(struct tfh_wording *w);
 /* Whether what the run does besides its steps is told: of one that was killed, most steps may be
  * missing, unless it had hardly come to them. */
 bool tfh_run_tells(const struct tfh_result *r);

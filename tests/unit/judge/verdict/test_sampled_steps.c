@@ -4,7 +4,8 @@
  * as far as it came; loops that follow each other in a function are two; a loop inside of one that no iterator shows has no
  * steps that could be counted; a program without a loop that calls a library's has the steps of that one. What an outer loop waits
  * for belongs to the inner one that has queued it (JAX), as far as the pace of the inner one, while it waits itself, allows; the
- * rest of the outer one is time between loops. Compiling in all iterations belongs to them, compiling in a few of them does not. */
+ * rest of the outer one is time between loops. Compiling in all iterations belongs to them; in a few of them
+ * it is a part of the run of its own, with the line that compiles. */
 #include "sampled_job.h"
 
 /* 6 epochs of 25 steps of 20 ms; of the fourth epoch there is no sample. */
@@ -321,6 +322,14 @@ static void test_compiles_twice(void **state)
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_PYTHON);
 	assert_true(r->found.sampled.compiles_first);
 	assert_true(fabs(r->steps.median_s - 0.04) < 0.002);
+	assert_int_equal(r->found.compiling.times, 2);
+	assert_true(fabs(r->found.compiling.s[TFH_SEGMENT_WARMUP] - 1.5) < 0.1);
+	assert_non_null(r->found.compiling.file);
+	assert_int_equal(r->tree[2].kind, TFH_BRANCH_FIRST);
+	assert_int_equal(r->tree[2].count, 2);
+	assert_true(fabs(r->tree[2].wall_s - 1.5) < 0.1);
+	assert_int_equal(r->tree[3].kind, TFH_BRANCH_TRAIN);
+	assert_true(fabs(r->tree[3].wall_s - 4) < 0.1);
 	tfh_result_free(r);
 }
 
