@@ -90,10 +90,12 @@ static void test_start_and_gain(void **state)
 	assert_true(fabs(r->steps.median_s - 0.05) < 0.001);
 	assert_true(fabs(r->found.sampled.start_s - 3) < 0.1);
 	assert_int_equal(r->verdict.cause, TFH_CAUSE_HOST_PYTHON);
-	assert_int_equal(r->n_tree, 4);
-	assert_true(fabs(r->tree[1].wall_s + r->tree[2].wall_s + r->tree[3].wall_s -
-			 r->tree[0].wall_s) < 1e-6);
-	assert_int_equal(r->tree[2].count, 100);
+	assert_int_equal(r->n_tree, 5);
+	assert_true(fabs(r->tree[1].wall_s + r->tree[2].wall_s + r->tree[3].wall_s +
+			 r->tree[4].wall_s - r->tree[0].wall_s) < 1e-6);
+	assert_int_equal(r->tree[2].kind, TFH_BRANCH_FIRST);
+	assert_true(fabs(r->tree[2].wall_s - 1) < 0.1);
+	assert_int_equal(r->tree[3].count, 100);
 	assert_int_equal(r->line_place, 1);
 	assert_true(fabs(r->place[0].s_per_step - 0.05) <
 		    0.002); /* both lines are one line of main */
