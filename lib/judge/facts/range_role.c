@@ -9,7 +9,7 @@
 
 #include "judge/facts/cover.h"
 
-#define WORD_MAX 24 /* bytes; longer words are cut */
+enum { WORD_MAX = 24 }; /* bytes; longer words are cut */
 
 /* The words that a name may be about. */
 enum about { DATA = 1, BATCH = 2, IMAGE = 4 };
