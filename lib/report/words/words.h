@@ -143,7 +143,7 @@ const char *tfh_calls_around(struct tfh_wording *w);
 const char *tfh_site_at(struct tfh_wording *w, const struct tfh_call_site *site);
 /* The kinds of calls of which the result has the place where most are made, at most
  * TFH_CALL_PLACES. Returns their number. */
-#define TFH_CALL_PLACES 5
+enum { TFH_CALL_PLACES = 5 };
 struct tfh_call_place {
 	const char *name, *words; /* in JSON, on the page */
 	const struct tfh_call_site *site;
