@@ -143,11 +143,8 @@ static void argument(struct tfh_scan *s, const char *key, struct viewer *v)
 		tfh_copy_text(e->copy, sizeof(e->copy), s->text, s->length);
 	else if (what == TFH_XSTAT_MEMSET)
 		tfh_copy_text(e->memset, sizeof(e->memset), s->text, s->length);
-	else if (what != TFH_XSTAT_OTHER) /* "$$5" and the like */
-		e->number[what] =
-			s->text[strcspn(s->text, "0123456789")]
-				? strtoll(s->text + strcspn(s->text, "0123456789"), NULL, 10)
-				: -1;
+	else if (what != TFH_XSTAT_OTHER)
+		e->number[what] = tfh_xplane_number(what, s->text, s->length);
 }
 
 static void field(struct tfh_scan *s, const char *key, struct viewer *v)

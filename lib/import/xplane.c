@@ -92,6 +92,7 @@ enum tfh_xstat tfh_xplane_stat(const char *name)
 		{"step_num", TFH_XSTAT_STEP},
 		{"cuda_graph_id", TFH_XSTAT_GRAPH},
 		{"cuda_graph_node_id", TFH_XSTAT_NODE},
+		{"hlo_op", TFH_XSTAT_HLO},
 		{"core_count", TFH_XSTAT_CORES},
 	};
 
@@ -115,14 +116,15 @@ static uint8_t stat_of(struct plane *p, uint64_t number)
 	return (uint8_t)(*known - 1);
 }
 
-/* The digits of "$$5" and the like. */
-static int64_t digits(struct tfh_wire w)
+int64_t tfh_xplane_number(enum tfh_xstat what, const char *text, size_t n)
 {
 	int64_t v = -1;
 
-	for (; w.p < w.end; w.p++)
-		if (*w.p >= '0' && *w.p <= '9' && v < 1ll << 50)
-			v = (v < 0 ? 0 : v) * 10 + (*w.p - '0');
+	if (what == TFH_XSTAT_HLO)
+		return n > 0;
+	for (size_t i = 0; i < n; i++)
+		if (text[i] >= '0' && text[i] <= '9' && v < 1ll << 50)
+			v = (v < 0 ? 0 : v) * 10 + (text[i] - '0');
 	return v;
 }
 
@@ -156,7 +158,9 @@ static void add_stat(struct plane *p, struct tfh_wire stat, struct tfh_xevent *e
 	case TFH_XSTAT_OTHER:
 		break;
 	default:
-		e->number[what] = text.p ? digits(text) : number;
+		e->number[what] = text.p ? tfh_xplane_number(what, (const char *)text.p,
+							     (size_t)(text.end - text.p))
+					 : number;
 	}
 }
 

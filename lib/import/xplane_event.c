@@ -33,6 +33,8 @@ struct tfh_xplane {
 	struct module_run *module;
 	uint32_t n_module, cap_module;
 	int64_t from, to; /* between them the profiler did not start or stop */
+	bool device;	  /* it was called, or worked */
+	bool cpu_ops;	  /* a host thread executed ops of XLA's */
 };
 
 struct tfh_xplane *tfh_xplane_new(struct tfh_builder *b, const char *host)
@@ -173,6 +175,7 @@ static int add_op(struct tfh_xplane *x, const struct tfh_xevent *e)
 	char name[TFH_XPLANE_NAME];
 	uint32_t grid[3] = {0}, block[3] = {0};
 
+	x->device = true;
 	name_of(e->name, name, sizeof(name));
 	bool moved = tfh_starts_with(name, "copy-start") || tfh_starts_with(name, "copy-done");
 	bool copy = *e->copy || tfh_starts_with(name, "Memcpy") || moved;
@@ -433,6 +436,7 @@ static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 		return 0; /* an instant, such as a counted allocation */
 	ev.fn = driver_call(e);
 	if (ev.fn) {
+		x->device = true;
 		ev.dir = ev.fn->dir;
 		if (*e->copy)
 			ev.w[0] = detail(e->copy, "size");
@@ -449,7 +453,9 @@ static int add_host(struct tfh_xplane *x, const struct tfh_xevent *e)
 		ev.kind = TFT_RANGE;
 		ev.fn = &tfh_fn_table[TFH_FN_mark_range];
 		rc = name_word(x, TFT_NAME_STRING, e->name, &ev.w[0]);
-		ev.w[1] = range_of(e->name);
+		bool op = e->number[TFH_XSTAT_HLO] > 0;
+		ev.w[1] = op ? TFT_RANGE_OP : range_of(e->name);
+		x->cpu_ops |= op;
 	}
 	return rc ? rc : tfh_build_event(x->b, &ev, correlation > 0 ? (uint32_t)correlation : 0);
 }
@@ -473,7 +479,9 @@ int tfh_xplane_end(struct tfh_xplane *x)
 	int rc = 0;
 
 	tfh_build_cut_ranges(x->b, x->process, x->from, x->to);
-	if (!x->marked && !x->n_step)
+	if (x->cpu_ops && !x->device)
+		rc = tfh_build_host_only(x->b, x->process);
+	if (!rc && !x->marked && !x->n_step)
 		rc = steps_of_modules(x);
 	if (rc || x->marked || !x->n_step)
 		return rc;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """XPlane traces: a step marked by the program or found on the devices, streams of several GPUs, launches by correlation number,
-iterators of tf.data and their stages come out as calls, ops and steps; a TensorBoard log directory is its newest session; broken
+iterators of tf.data and their stages, and what XLA executes on a CPU, come out as calls, ops and steps; a TensorBoard log directory is its newest session; broken
 and foreign files are rejected with exit code 3 and one line. The files are written here from the field numbers of xplane.proto."""
 import json
 import os
@@ -204,6 +204,27 @@ def jitted(whole):
     assert not whole or (steps["total"] == 5 and steps["clock_name"] == "train_step" and abs(steps["median_s"] - 0.01) < 1e-4), steps
 
 
+def on_cpu(annotated):
+    """JAX without a device: ops of XLA's on threads of the host compute; marked steps, or executions. What the program named for
+    getting its batch is input, and so is waiting in it."""
+    host, main, ops = Plane("/host:CPU"), [], []
+    for i in range(20):
+        at = i * 10 * MS
+        if annotated:
+            main.append(("train", at, 10 * MS, {"_r": 1, "step_num": i}))
+            main.append(("data_loading", at + 1000, 6 * MS, {}))
+            main.append(("$time sleep", at + MS, 3 * MS, {}))
+        main.append(("PjitFunction(train_step)", at + 6 * MS + 2000, MS // 5, {}))
+        for k in range(3):
+            ops.append(("fusion.%d" % k, at + 6 * MS + 100000 + k * MS, MS - 1000, {"hlo_op": "fusion.%d" % k, "hlo_module": "jit_step"}))
+    host.line("python", main, 1)
+    host.line("tf_XLAPjRtCpuClient/7", ops, 2)
+    r = json.loads(subprocess.check_output([TFHOOK, "report", "--json", write("cpu%d.xplane.pb" % annotated, host.pack())]))
+    part = {x["name"]: x["share"] for x in r["breakdown"]}
+    assert r["steps"]["total"] == 20 and 0.28 < part["compute"] < 0.35, (r["steps"], part)
+    assert not annotated or (r["verdict"]["class"] == "input-bound" and part["input"] > 0.6), (r["verdict"], part)
+
+
 def started():
     """JAX's functions that start and stop the profiler are no time of the program's, nor is what else was recorded meanwhile."""
     gpu, host, n = Plane("/device:GPU:0"), Plane("/host:CPU"), 0
@@ -224,6 +245,8 @@ def started():
 
 
 check(dump(write("one.xplane.pb", space())))
+on_cpu(True)
+on_cpu(False)
 started()
 jitted(True)
 jitted(False)

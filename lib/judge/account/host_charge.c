@@ -140,18 +140,29 @@ static void charge_covered(struct tfh_host_charge *a, int64_t t0, int64_t t1,
 			tfh_charge(a->open, t0, part[i].t1, part[i].cause, sure);
 }
 
-/* Charges [t0, t1), in which no driving thread was in a call. Ranges of an imported trace may show
- * what it was. */
-static void charge_no_call(struct tfh_host_charge *a, int64_t t0, int64_t t1,
-			   enum tfh_certainty sure)
+/* What ranges of an imported trace show of [t0, t1): those of a driving thread, or else of the only
+ * other one that ran the program's code, as where XLA computes on threads of its own. */
+static enum tfh_covered find_covered(const struct tfh_accounts *accounts, int64_t t0, int64_t t1,
+				     uint32_t *thread)
 {
-	struct tfh_accounts *accounts = a->accounts;
 	enum tfh_covered by = TFH_COVERED_NOT;
-	uint32_t thread = 0;
 
 	for (uint32_t i = 0; i < accounts->facts->feed->n_threads && accounts->cover && !by; i++)
 		if (accounts->facts->thread[i].drives)
-			by = tfh_covered_by(accounts->cover, thread = i, t0, t1);
+			by = tfh_covered_by(accounts->cover, *thread = i, t0, t1);
+	if (by || !accounts->cover)
+		return by;
+	*thread = tfh_cover_thread(accounts->cover, *thread, t0, t1);
+	return tfh_covered_by(accounts->cover, *thread, t0, t1);
+}
+
+/* Charges [t0, t1), in which no driving thread was in a call. */
+static void charge_no_call(struct tfh_host_charge *a, int64_t t0, int64_t t1,
+			   enum tfh_certainty sure)
+{
+	uint32_t thread = 0;
+	enum tfh_covered by = find_covered(a->accounts, t0, t1, &thread);
+
 	if (by == TFH_COVERED_LAUNCH) {
 		tfh_charge(a->open, t0, t1, TFH_CAUSE_HOST_LAUNCH, sure);
 	} else if (by == TFH_COVERED_EXCHANGE) {

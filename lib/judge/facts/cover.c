@@ -230,6 +230,11 @@ static uint8_t at_of(const struct maker *m, const struct state *s, const struct 
 	return innermost->sleeps ? TFT_STATE_SLEEP : 0;
 }
 
+static bool is_input(uint8_t at)
+{
+	return tfh_cause_part(tfh_role_cause(tfh_at_role(at))) == TFH_PART_INPUT;
+}
+
 static void enter_python(struct maker *m, const struct range *r, struct state *s)
 {
 	const struct name *k = frame_of(m, r->name);
@@ -239,10 +244,12 @@ static void enter_python(struct maker *m, const struct range *r, struct state *s
 	s->row |= k->role.row != 0;
 	if (!s->compiles)
 		s->at = at_of(m, s, k);
-	s->at = s->at ? s->at : s->feeds;
-	if (!s->op || s->at)
-		s->kind =
-			frame == TFH_FRAME_WAITS && !s->compiles ? TFH_COVER_WAITS : TFH_COVER_OWN;
+	if (s->feeds && !is_input(s->at)) /* it waits, or computes, for the batch */
+		s->at = s->feeds;
+	if (!s->op || s->at) {
+		bool waits = frame == TFH_FRAME_WAITS && !s->compiles && !s->feeds;
+		s->kind = waits ? TFH_COVER_WAITS : TFH_COVER_OWN;
+	}
 	/* What a compiler traces says less than what called it. */
 	if (s->name && tfh_role_compiles(tfh_at_role(s->at)))
 		return;
