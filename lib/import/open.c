@@ -185,8 +185,16 @@ static bool foreign_name(const char *name)
 		strcmp(name, "end.json") && strcmp(name, "start.json"));
 }
 
-/* Removes files from the list that are views of others: TensorFlow writes HOST.trace.json.gz beside
- * HOST.xplane.pb, with the same data. */
+/* Whether a file's data are in an XPlane file beside it: TensorFlow and JAX write
+ * HOST.trace.json.gz, and JAX perfetto_trace.json.gz if asked for it. */
+static bool is_view(const char *path)
+{
+	return (tfh_ends_with(path, ".trace.json.gz") &&
+		!tfh_ends_with(path, ".pt.trace.json.gz")) ||
+	       tfh_ends_with(path, "/perfetto_trace.json.gz");
+}
+
+/* Removes files from the list that are views of others. */
 static void leave_out_views(struct trace_list *l, uint32_t first)
 {
 	uint32_t kept = first;
@@ -195,8 +203,7 @@ static void leave_out_views(struct trace_list *l, uint32_t first)
 	for (uint32_t i = first; i < l->n; i++)
 		xplane |= tfh_ends_with(l->path[i], ".xplane.pb");
 	for (uint32_t i = first; i < l->n; i++)
-		if (xplane && tfh_ends_with(l->path[i], ".trace.json.gz") &&
-		    !tfh_ends_with(l->path[i], ".pt.trace.json.gz"))
+		if (xplane && is_view(l->path[i]))
 			free(l->path[i]);
 		else
 			l->path[kept++] = l->path[i];

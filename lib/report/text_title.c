@@ -63,8 +63,8 @@ void tfh_title_fields(const struct tfh_result *r, void (*put)(void *arg, const c
 	struct tm tm;
 
 	if (r->ranks > 1 || r->hosts > 1) {
-		snprintf(field, sizeof(field), "%u ranks, %u host%s", r->ranks, r->hosts,
-			 r->hosts == 1 ? "" : "s");
+		snprintf(field, sizeof(field), "%u rank%s, %u host%s", r->ranks,
+			 r->ranks == 1 ? "" : "s", r->hosts, r->hosts == 1 ? "" : "s");
 		put(arg, field);
 	}
 	snprintf(field, sizeof(field), "%s%s step%s",

@@ -117,7 +117,8 @@ def refused():
 def directory():
     write("log/plugins/profile/2026_01_01_00_00_00/a.xplane.pb", space(steps=2))
     write("log/plugins/profile/2026_01_02_00_00_00/a.xplane.pb", space())
-    write("log/plugins/profile/2026_01_02_00_00_00/a.trace.json.gz", b"")
+    for view in "a.trace.json.gz", "perfetto_trace.json.gz":  # of what is in the XPlane file
+        write("log/plugins/profile/2026_01_02_00_00_00/" + view, b"")
     check(dump(TMP + "/log"))
     report = json.loads(subprocess.check_output([TFHOOK, "report", "--json", TMP + "/log"]))
     assert report["run"]["source"] == "xplane" and report["quality"]["gpu_times"] == "imported", report["run"]
