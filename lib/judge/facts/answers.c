@@ -1,15 +1,15 @@
 /*
- * Whether child processes are the other end of an exchange: each works only while the program waits
- * for it, and mostly at lines at which the program works, too. The flusher samples a driving thread
- * and then one child process, so that a pair of samples shows both at about the same time. A
- * loader's worker that is waited for works ahead: it is as busy while the program is. A server that
- * is asked for data has code of its own.
+ * Whether child processes are the program's peers in an exchange of data: each works only while the
+ * program waits for it, and mostly at lines at which the program works, too. A loader's worker is
+ * no peer: it works ahead, so it is as busy while the program works. Nor is a server, which runs
+ * code of its own. The flusher samples a driving thread and then one child process, so a pair of
+ * samples shows both at about the same time.
  */
 #include "judge/facts/facts.h"
 
 struct turn_pairs {
-	uint32_t own, own_alone;   /* in which the program ran; in which no child did, too */
-	uint32_t others, answered; /* in which it waited; in which the child worked */
+	uint32_t own, own_alone;   /* pairs: the program ran; and the child waited */
+	uint32_t others, answered; /* pairs: the program waited; and the child worked */
 };
 
 static void add_pair(struct turn_pairs *n, const struct tfh_seen_sample *own,
@@ -22,7 +22,8 @@ static void add_pair(struct turn_pairs *n, const struct tfh_seen_sample *own,
 		n->own_alone += idle;
 	} else if (tfh_awaits_sender(own->state)) {
 		n->others++;
-		n->answered += !idle && child->state != TFT_STATE_SLEEP; /* for a user, perhaps */
+		/* a sleeping child may wait for a user */
+		n->answered += !idle && child->state != TFT_STATE_SLEEP;
 	}
 }
 

@@ -199,7 +199,7 @@ void tfh_end_batches(struct tfh_facts *facts)
 	last->end |= last->t0 > last_work(facts);
 }
 
-/* PyTorch's profiler begins a step as it stops. */
+/* PyTorch's profiler opens one more step when it stops, in which nothing is launched: drops it. */
 void tfh_end_marks(struct tfh_facts *facts)
 {
 	size_t n = facts->mark.n;

@@ -208,8 +208,9 @@ struct state {
 	bool op, user, row, compiles; /* row: one of the functions has a row of places.def */
 };
 
-/* What a thread does, by the functions of Python that are open; as of samples, but computing on the
- * host and copying its state are the program's code, as in a trace all ops are known. */
+/* What a thread does, by the Python functions that are open, with the same table as for samples.
+ * But roles that mean computing or other Python code on the host are ignored here: the trace has
+ * ranges for the ops themselves. */
 static uint8_t at_of(const struct maker *m, const struct state *s, const struct name *innermost)
 {
 	bool waits = innermost->frame == TFH_FRAME_WAITS;

@@ -1,5 +1,6 @@
-/* Python's event loops: a thread that waits in one waits for a timer or for descriptors, and what
- * it waits for is on no stack. The coroutine that it goes on with is on that of the next call. */
+/* Python's event loops: a thread that waits in one waits for a timer or for descriptors, and its
+ * stack does not show which coroutine is waiting. The stack of its next call does, since that
+ * coroutine makes the call. */
 #ifndef TFH_JUDGE_FACTS_EVENT_LOOP_H
 #define TFH_JUDGE_FACTS_EVENT_LOOP_H
 

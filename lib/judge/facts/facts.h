@@ -70,7 +70,7 @@ struct tfh_series {
 	bool tests;   /* its batches are not trained with */
 	bool skipped; /* nothing was done with them, and training follows */
 	bool adapts;  /* they fit a preprocessing layer, not the model */
-	bool goes_on; /* with an iterator that an evaluation interrupted */
+	bool goes_on; /* continues an iterator that an evaluation interrupted */
 	/* count: batches; contained: those inside executing calls; execs: such calls. */
 	uint64_t count, contained, execs;
 	uint64_t ops;	 /* executed one by one between its batches */
@@ -214,7 +214,7 @@ struct tfh_exec {
 	uint32_t thread, stack; /* stack: of a backward pass, where it was read; 0: unknown */
 };
 
-/* An optimizer's step, as PyTorch names it. */
+/* An optimizer's step, by PyTorch's range around it. */
 struct tfh_update {
 	int64_t t0, t1;
 };
@@ -237,8 +237,9 @@ struct tfh_quiet {
 	int64_t t0, t1;
 };
 
-/* A thread that held a mutex while another one waited for it: whether it ran, the address at which
- * that one asked for it, and the function with which the thread began; 0: not known. */
+/* A thread that held a mutex while another one waited for it: whether the holder ran, the address
+ * at which the waiting thread asked for the mutex, and the function with which the holder began; 0:
+ * not known. */
 struct tfh_held_lock {
 	uint32_t name, tid;
 	bool runs;
@@ -279,11 +280,11 @@ struct tfh_facts {
 	TFH_VEC(struct tfh_token) token;   /* the first ones, by begin */
 	/* Stands for all kernels that are made for a single launch each; 0: none. */
 	uint32_t remade;
-	/* Kernels of nearly one name that replaced each other, at most; 0: none. */
+	/* The largest number of kernels of nearly one name that replaced one another; 0: none. */
 	uint32_t made_anew;
 	bool eager;			/* the launches are ops that a processor executed */
 	int64_t last_exec;		/* when the last op that takes no batch began */
-	bool token_mixed;		/* they did not arrive in that order */
+	bool token_mixed;		/* the calls did not arrive in order of their begin */
 	TFH_VEC(struct tfh_stop) stop;	/* in order; the last one represents the end */
 	TFH_VEC(struct tfh_token) late; /* later ones, without plain launches */
 	/* `token` and `late` together lack launches; other tokens. */
@@ -356,14 +357,14 @@ struct tfh_facts {
 	/* Child processes work only while the program waits for them, and mostly at lines at which
 	 * it works, too: they are the other end of an exchange. */
 	bool answers;
-	/* While a driving thread waited until another thread had done something, other threads than
-	 * the driving ones mostly ran: its wait is their work. */
+	/* While a driving thread waited for another thread, threads other than the driving ones
+	 * mostly ran: its wait is their work. */
 	bool others_run;
 	/* Without a device, threads other than the driving ones execute most ops, one by one:
 	 * replicas of a step that was not compiled. A driving thread that waits for a thread waits
 	 * for these. */
 	bool others_launch;
-	bool peer;	      /* the device of another process of the run does as much */
+	bool peer;	      /* the device of another process of the run ran about as many ops */
 	bool crowded;	      /* the driving threads were often ready to run without a CPU */
 	double delay_per_run; /* delay per second of running; 0: hardly any */
 	struct tfh_handles recorded;
@@ -520,7 +521,8 @@ static inline uint32_t tfh_machine_samples(const struct tfh_facts *facts,
  * sampled, in which the job's threads together were runnable but not on a CPU; 0 if too little of
  * the run was sampled. */
 double tfh_processor_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1);
-/* The largest share of [t0, t1) in which one driving thread was so; 0 if too little was sampled. */
+/* The share of [t0, t1) in which a driving thread was runnable but not on a CPU, for the thread
+ * with the largest; 0 if too little was sampled. */
 double tfh_driver_wait(const struct tfh_facts *facts, int64_t t0, int64_t t1);
 /* Whether the thread with this index in the process drives the job. */
 bool tfh_index_drives(const struct tfh_facts *facts, uint32_t index);

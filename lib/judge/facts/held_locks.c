@@ -1,4 +1,5 @@
-/* Who held the mutexes that a thread waited for, and where it asked for them, as samples told. */
+/* The holders of the mutexes that threads waited for, and where the threads asked for them, by
+ * samples. */
 #include <stdio.h>
 
 #include "format/waits.h"

@@ -109,7 +109,8 @@ static uint64_t all_launches(const struct pass *p)
 	return p->launches * (p->end - p->first);
 }
 
-/* A pass with the content that most of all launches belong to (Boyer and Moore); NULL: none. */
+/* A pass whose content has more than half of all launches (majority vote of Boyer and Moore); NULL:
+ * none. */
 static const struct pass *find_train(const struct pass *v, size_t n)
 {
 	const struct pass *most = NULL;

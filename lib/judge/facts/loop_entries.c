@@ -73,10 +73,10 @@ static bool goes_on(const struct tfh_loop_entry *e, const struct tfh_start_loop 
 	       (!known || l->done + (uint64_t)l->left == done + (uint64_t)e->left);
 }
 
-/* What the loop's counter was before this entry. One that goes on was last seen in the entry
- * before, of which the last iterations may be counted here. If it is not known with which number
- * one began, it was 0 if there may have been so many steps since the last sample that shows where
- * the program was. */
+/* Finds the counter's value before this entry. A counter that is never reset starts at its last
+ * value seen in the previous entry; iterations that entry made after its last sample are then
+ * counted here. A counter with an unknown start is taken to start at 0 if the time since the last
+ * sample with a place is long enough for so many iterations, else at its present value. */
 static void find_base(struct entry_walk *w, struct tfh_loop_entry *before,
 		      const struct tfh_start_loop *l, struct tfh_loop_entry *e)
 {
@@ -93,7 +93,7 @@ static void find_base(struct entry_walk *w, struct tfh_loop_entry *before,
 		before->followed = true;
 		return;
 	}
-	/* In the first iteration of all there is no doubt. */
+	/* In the first iteration the start is certain. */
 	e->base_guessed = l->done > 1 && (l->count == TFH_START_COUNTER_FROM ||
 					  l->count == TFH_START_COUNTER_ON_FROM);
 	if (e->base_guessed && (double)l->done > 1 + since / (TFH_VERDICT_SAMPLED_STEP_S * 1e9))
@@ -133,8 +133,8 @@ static int new_entry(struct entry_walk *w, uint32_t path, const struct tfh_start
 }
 
 /* Keeps how long the iterations took since their number last changed. `before`: the last sample
- * that shows the number until then. Of several changes since, the last one is that much nearer to
- * now. */
+ * with the previous number. The change is assumed halfway between the two samples; if the number
+ * rose by n, its last change is assumed 1/(n + 1) of that interval before now. */
 static int add_progress(struct entry_walk *w, uint32_t entry, uint64_t done, uint32_t before)
 {
 	struct progress *p = &w->progress.v[entry - 1];

@@ -30,12 +30,13 @@ struct tfh_loop_entry {
 	uint64_t done;	      /* at its last sample, without `base` */
 	uint64_t base;	      /* what its counter was before it was entered */
 	bool base_guessed;
-	bool sure;			 /* its iterations count from the first one */
-	bool counter, goes_on, followed; /* it has a counter; that goes on; in another entry */
-	int64_t left;			 /* likewise; -1: unknown */
-	uint32_t first, last, lo, hi;	 /* samples; lines of the loop's frame */
-	double ns, waits;		 /* waits: the part that waits for computing elsewhere */
-	double iterations;		 /* when it was left; set by who compares loops */
+	bool sure; /* its iterations count from the first one */
+	/* it has a counter; one that is never reset; a later entry continues it */
+	bool counter, goes_on, followed;
+	int64_t left;		      /* iterations left at its last sample; -1: unknown */
+	uint32_t first, last, lo, hi; /* samples; lines of the loop's frame */
+	double ns, waits;	      /* waits: the part that waits for computing elsewhere */
+	double iterations;	      /* when it was left; set by who compares loops */
 };
 
 /* From one change of an entry's iteration to the next: that many iterations took this long. */

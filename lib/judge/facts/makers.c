@@ -73,7 +73,7 @@ static bool is_busy(const struct tfh_child_sample *sample, bool program)
 	return program ? !lock : !sample->thread && works(sample->state);
 }
 
-/* Whether it was just woken where it only waits, or has no CPU to go on. */
+/* Whether it runs in a function that only waits: it was just woken, or has no CPU to go on. */
 static bool is_woken(const struct tfh_child_sample *sample, const struct tfh_model_line *innermost)
 {
 	return TFH_DETECT_WOKEN && sample->state == TFT_STATE_RUNNING && tfh_place_waits(innermost);

@@ -23,7 +23,8 @@ struct tfh_child_sample {
 struct tfh_maker {
 	struct tfh_model_line frame[TFH_VERDICT_FRAMES]; /* the innermost first */
 	uint32_t n; /* frames of its own work, without those that started it */
-	/* they do not begin where Python's own threads do: a library's thread calls Python */
+	/* the stack does not begin like that of a thread of Python: a library's native thread calls
+	 * Python */
 	bool outside;
 	bool busy;	    /* makes something or waits for its source, not for work or for room */
 	bool told;	    /* a child process that waits for what the program sends to it */

@@ -47,8 +47,9 @@ bool tfh_stack_samples_issue(const struct tfh_model_line *seen, uint32_t n,
  * or in a short pause. */
 bool tfh_stack_samples_copy(const struct tfh_model_line *seen, uint32_t n,
 			    const struct tfh_pause_end *to);
-/* Without a device: whether what runs above the next call is below the previous one, in the middle
- * of the step. What follows a pipeline's call is still on the way to the step. */
+/* Without a device: whether the sample's line is below that of the previous call, so that it is in
+ * the middle of the step although it is above the next call. Code that follows a call of the input
+ * pipeline is still before the step. */
 bool tfh_stack_samples_within(const struct tfh_model_line *seen, uint32_t n,
 			      const struct tfh_pause_end *to);
 /* The role by the calls before and after the pause. `state`: enum tft_state; dispatch: the thread

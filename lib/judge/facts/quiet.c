@@ -1,7 +1,7 @@
 /*
  * Long intervals without a launch. If a window has no op, they show whether the device had nothing
- * to do or its times were lost. If there are too many, the shorter ones are dropped, and for those
- * it is unknown.
+ * to do or its times were lost. If there are too many, the shorter ones are dropped; whether there
+ * was a launch then is unknown.
  */
 
 #include "base/bisect.h"

@@ -145,9 +145,9 @@ static bool replace(const struct launched *v, size_t n)
 	return in_turn(v, n) && n * n > launches;
 }
 
-/* Moves to the front the functions that are not launched again once the next one of the name
- * begins, and returns their number. The others are kernels of their own, if all names of a compiler
- * differ only in their hashes. */
+/* Moves to the front the functions that are not launched again once the next one of the name is,
+ * and returns their number. The others are different kernels, of a compiler whose names differ only
+ * in their hashes. */
 static size_t leave_out(struct launched *v, size_t n)
 {
 	size_t kept = 0;
@@ -181,7 +181,7 @@ static bool are_new(const struct launched *v, size_t n)
 /* The functions that the first of them replaced. */
 struct remade {
 	uint32_t *as; /* [function]: the function that it counts as, 0: itself */
-	/* of the functions made for one launch each, facts->remade stands for so many */
+	/* number of functions made for a single launch that facts->remade stands for */
 	size_t most;
 };
 

@@ -7,8 +7,8 @@
 #include "judge/facts/sample_groups.h"
 #include "judge/stats.h"
 
-/* Shares of a group by its samples, smoothed with those of the less specific group, as if a few
- * more samples with its shares had been taken. */
+/* Shares of a group by its samples, smoothed as if a few more samples with the shares of the less
+ * specific group had been taken. */
 static void shares(const struct tfh_stack_samples *l, uint32_t at, double part[TFH_AT_COUNT])
 {
 	const struct tfh_sample_group *g = &l->group[at];

@@ -38,7 +38,7 @@ struct tfh_stack_sample {
 	uint16_t thread;
 	uint8_t state, at;
 	bool line;     /* at the line of the program that makes the next call */
-	bool copy;     /* which is a copy */
+	bool copy;     /* and that call is a copy */
 	bool loops;    /* see struct tfh_seen_sample */
 	bool through;  /* it waited for a file to be written through to the disk */
 	bool released; /* it ran without Python's lock: in a function in C that computes */

@@ -38,8 +38,8 @@ static uint32_t frames_of(const struct tfh_stack_samples *l, const struct tfh_st
 		       : 0;
 }
 
-/* Whether a thread in such a state can have the role; `soon`: in a short pause, which is no copying
- * of much data. Computing uses the processor, or waits for the library's other threads or a
+/* Whether a thread in such a state can have the role; `soon`: the pause was short, too short to
+ * copy much data. Computing uses the processor, or waits for the library's other threads or a
  * page. */
 static bool can_be(enum tfh_role role, const struct tfh_stack_samples *l,
 		   const struct tfh_stack_sample *k, const struct tfh_model_line *frame, bool soon)

@@ -83,7 +83,7 @@ struct tfh_seen_sample {
 	/* Without a device, in a process with PyTorch: it ran without Python's lock,
 	 * as ops of PyTorch do. */
 	bool op;
-	/* A number of the similar pauses to one of which it belongs; 0: a short pause, or a
+	/* Number of the group of similar pauses that its pause belongs to; 0: a short pause, or a
 	 * call. */
 	uint32_t pauses;
 };

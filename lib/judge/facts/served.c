@@ -1,6 +1,6 @@
 /*
- * What a program that serves requests does for one of them. Its data is the request: a file that it
- * loads for each one is none of it, and could be loaded once.
+ * What a program that serves requests does for one of them. The request is its input data. A file
+ * that it loads for each request is not: it could be loaded once.
  */
 #include "judge/facts/served.h"
 

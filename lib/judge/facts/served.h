@@ -8,7 +8,8 @@
 bool tfh_in_server(const struct tfh_model_line *frame, uint32_t n);
 /* Whether a function of this name loads a whole file: load(), not loads(). */
 bool tfh_loads_file_by(const char *function);
-/* The role of a stack in a program that serves requests: loading a file is none of their data. */
+/* The role of a stack in a program that serves requests: loading a file is not reading their
+ * input. */
 enum tfh_role tfh_served_role(enum tfh_role role, const struct tfh_model_line *frame, uint32_t n);
 
 /* What the program itself does with a connection there; 0: nothing. One that does both serves what

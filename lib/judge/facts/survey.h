@@ -57,9 +57,9 @@ int tfh_find_adapting(struct tfh_facts *facts);
 
 /* quiet.c: records that nothing was launched between facts->launched and t1. 0 or -ENOMEM. */
 int tfh_quiet_keep(struct tfh_facts *facts, int64_t t1);
-/* seen_loops.c: keeps the loops that a sample shows. 0 or -ENOMEM. */
 /* held_locks.c: a sample of a thread that waits for a mutex. 0 or -ENOMEM. */
 int tfh_lock_event(struct tfh_facts *facts, const struct tfh_event *ev);
+/* seen_loops.c: keeps the loops that a sample shows. 0 or -ENOMEM. */
 int tfh_loops_event(struct tfh_facts *facts, const struct tfh_event *ev);
 static inline int tfh_quiet_until(struct tfh_facts *facts, int64_t t1)
 {

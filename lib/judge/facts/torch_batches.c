@@ -13,8 +13,8 @@
  * by training: loaders that fetch a batch ahead (accelerate's) find the end before the last batch
  * is trained with, and take two batches before their first step.
  *
- * A resumed job may take the batches that it has trained with before, and pass over them. They are
- * no evaluation.
+ * A resumed job may fetch and skip the batches that it trained with before it was stopped. They are
+ * not an evaluation.
  */
 #include <errno.h>
 #include <math.h>
@@ -135,7 +135,7 @@ static void add_worked(const struct tfh_facts *facts, size_t i, struct worked *w
 	w->n++;
 }
 
-/* Ops that the device was given from t0 to t1. */
+/* Launches, copies and waits that begin in [t0, t1). */
 static uint64_t given(const struct tfh_facts *facts, int64_t t0, int64_t t1)
 {
 	uint64_t n = 0;
