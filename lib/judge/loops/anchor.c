@@ -105,8 +105,9 @@ static bool launches_all(const struct tfh_finder *f, const struct tfh_interval *
 
 /* Whether more than half of the intervals launch the same functions, and the others, of which no
  * two follow each other, launch these, too: each is a step, and the program adds work to every
- * n-th. Several of the others in a row are training, and the rest are its rollouts. It is not so of
- * large intervals, either, which may be the parts of a step with an update in the last one. */
+ * n-th. If several of the others follow each other, they are training steps and the rest their
+ * rollouts. The caller excludes large intervals, which may be parts of a step whose last one has
+ * the update. */
 static bool others_add(const struct tfh_finder *f)
 {
 	const struct tfh_interval *most = NULL;
@@ -212,9 +213,9 @@ static void try_inside(struct tfh_finder *f)
 }
 
 /*
- * Values that go into the source of a kernel make a new one in each step. If a program waits after
- * many such steps, the kernels show them. They are not the layers of a step, whose kernels are the
- * same in the next step.
+ * If values are compiled into the source of a kernel, each step launches a new kernel. If the
+ * program waits only after many such steps, these kernels mark them. They cannot mark layers, since
+ * a layer launches the same kernel again in the next step.
  */
 static void try_remade(struct tfh_finder *f)
 {

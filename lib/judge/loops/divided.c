@@ -3,7 +3,7 @@
  * every n-th step, the one that waits. If most windows launch one sequence so many times over, each
  * of these is a step. Device times tell the steps of a window apart, so that each of them gets what
  * delayed it: what a program does once before a hundred steps belongs to the first one. Without
- * them, the wait at the end is for all, and they share the window equally.
+ * them, the wait at the end is for all of them, so they share the window equally.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct divided {
 	struct tfh_loops *loops;
 	struct tfh_gpu_info gpu;
 	uint64_t per;	/* steps of a window */
-	bool flat;	/* the loop is in no other */
+	bool flat;	/* the loop is not nested in another */
 	size_t alike;	/* windows whose steps launch the same */
 	uint64_t first; /* the first function that each step launches once, by its hash; 0: none */
 	bool apart;	/* some windows' steps are told apart */

@@ -1,8 +1,8 @@
 /*
- * A step that the ends of a run share. Where a program's loop begins before the call that begins
- * the steps, or works one batch ahead, the launches before the second step and those from the last
- * one on may be those of three steps. Then there is one step more than such calls, or than
- * intervals between them.
+ * A step of which one part is at the begin of the run and the rest at its end. If a program's loop
+ * begins before the call that marks the steps, or works one batch ahead, the launches before the
+ * second step together with those of the last one may be those of three steps. Then the run has one
+ * step more than it has marks.
  */
 #include "base/bisect.h"
 #include "base/hash.h"
@@ -42,7 +42,7 @@ static size_t end_of(const struct tfh_facts *facts, const struct tfh_loops *loop
 	return TFH_BISECT(k, 0, facts->token.n, facts->token.v[k].t0 < t);
 }
 
-/* The token from which on `launches` are left before token `to`. */
+/* The token at which the last `launches` launches before token `to` begin. */
 static size_t left(const struct tfh_facts *facts, size_t to, size_t launches)
 {
 	while (to && launches)
@@ -50,8 +50,8 @@ static size_t left(const struct tfh_facts *facts, size_t to, size_t launches)
 	return to;
 }
 
-/* The token from which on the run begins with steps, so that the first ones have so much content;
- * SIZE_MAX: none. end: of the first step found */
+/* The token at which the tokens before `end`, the end of the first step found, have exactly the
+ * wanted content; SIZE_MAX: none. */
 static size_t begin_of(const struct tfh_facts *facts, size_t end, const struct content *wanted)
 {
 	struct content c = {0};

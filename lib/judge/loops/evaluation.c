@@ -71,8 +71,8 @@ static bool is_pass_of(const struct tfh_finder *f, const struct interval_kind *e
 		!trains(f, a));
 }
 
-/* Whether names show that it is only the forward pass of steps that train, of which there are
- * several for each: a picture that is rendered, a sample that is drawn. These may come singly. */
+/* Whether names show that it is only a forward pass (a picture is rendered, a sample is drawn),
+ * with several training steps for each such interval. These may occur singly. */
 static bool is_picture(const struct tfh_finder *f, const struct interval_kind *e,
 		       const struct interval_kind *train)
 {

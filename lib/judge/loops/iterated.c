@@ -1,11 +1,11 @@
 /*
  * The number of steps by the program's own loop. Samples show which iteration of a Python loop the
- * driving thread was in (facts/seen_loops.c). If, at each of them, the windows begun so far are as
- * many as the iterations, but for one or two in all, then the clock has lost a step at an end of
- * the run, or found one outside of the loop. If each window has several iterations, and launches
- * the same that many times, then the clock has found only every n-th step: the one that waits. A
- * loop with several windows in each iteration has epochs, rounds, or steps of several parts; it
- * decides nothing, but its iterations are kept if each has equally many windows.
+ * driving thread was in (facts/seen_loops.c). If the number of windows begun by each sample agrees
+ * with the number of iterations to within one or two, the clock missed a step at one end of the
+ * run, or found one outside of the loop. If each window has n iterations, and launches the same
+ * sequence n times, the clock found only every n-th step: the one that waits. A loop with several
+ * windows in each iteration has epochs, rounds, or steps of several parts; it decides nothing, but
+ * its iterations are kept if each has equally many windows.
  */
 #include <stdlib.h>
 
@@ -142,7 +142,7 @@ struct nest {
 	bool open; /* `each` is what its last sample shows: its end is not known */
 };
 
-/* A counter that begins with an unknown number, or counts what was before, tells nothing. */
+/* A counter with an unknown start, or one that also counts earlier work, says nothing. */
 static bool counts(const struct tfh_loop_entry *e)
 {
 	return !e->counter || (e->sure && !e->base);
@@ -196,7 +196,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Finds the most frequent differences, and returns how many samples have them. */
+/* Finds the range of at most that width with the most differences, and returns their number. */
 static size_t agreeing(int64_t *off, size_t n, int64_t width, struct fit *f)
 {
 	size_t from = 0, best = 0;
@@ -325,8 +325,8 @@ static int add(struct iterated *x, const struct fit *f, uint32_t steps)
 	return 0;
 }
 
-/* What the clock has too much is before the loop, unless no window begins before its own
- * iteration. */
+/* Makes the windows as many as the iterations. Surplus windows are taken to lie before the loop,
+ * unless no window is ahead of its iteration: then they lie after it. */
 static int correct(struct iterated *x, const struct fit *f)
 {
 	bool late = f->most <= 0 && f->least < 0;
@@ -352,8 +352,8 @@ static uint64_t windows_before_last(const struct iterated *x, uint32_t entry)
 	return 0;
 }
 
-/* How many windows an iteration of this loop has, if each has equally many; 0: they do not go into
- * them. The last iteration of a loop whose end is not known may have fewer. */
+/* The number of windows per iteration of this loop; 0: it differs, or is 1. The last iteration of a
+ * loop whose end is not known may have fewer, so it is left out. */
 static uint64_t windows_of_each(const struct iterated *x, uint32_t entry)
 {
 	const struct tfh_loop_entry *e = &x->of.entry.v[entry];

@@ -52,8 +52,8 @@ struct tfh_loops {
 	bool apart;			   /* the marks' numbers show gaps between steps */
 	bool several;			   /* several steps precede each wait */
 	TFH_VEC(struct tfh_window) window; /* in order; they tile the judged time */
-	uint32_t micro;	  /* parts of a step that the clock mistook for steps; 0: none */
-	uint32_t divided; /* steps that the clock took for one; 0: none */
+	uint32_t micro;	  /* parts of a step that the clock took for steps; 0: none */
+	uint32_t divided; /* steps of a window, which share its time equally; 0: none */
 	/* Iterations of a loop of the program, if each has equally many windows; 0: none. */
 	uint64_t rounds, per_round;
 	int64_t segment_ns[TFH_SEGMENT_COUNT];

@@ -305,8 +305,8 @@ static size_t pairs_inside(const struct tfh_loops *loops, const struct found *f)
 	return n;
 }
 
-/* Makes the ranges that are alike to the best one, and in no other such, the marks; none if most of
- * them launch nothing. */
+/* Makes marks of the ranges like the best one, outermost only; no marks if most of these ranges
+ * launch nothing. */
 static int mark_alike(const struct tfh_facts *facts, struct tfh_loops *loops, const struct found *f,
 		      size_t best)
 {
@@ -360,9 +360,8 @@ static int64_t waited_after(const struct tfh_facts *facts, int64_t t)
 		       : 0;
 }
 
-/* Whether the period covers the larger part of the time since the first launch, and without its
- * first interval, which may load what the work needs, of the rest; otherwise it is a detail of
- * it. */
+/* Whether the period covers at least half of the time since the first launch, and also without its
+ * first interval, which may load what the work needs. Otherwise it is only a detail of the work. */
 static bool covers(const struct tfh_facts *facts, const struct tfh_loops *loops,
 		   const struct found *f)
 {

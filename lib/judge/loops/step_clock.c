@@ -23,8 +23,8 @@ static double usual_ns(const struct tfh_facts *facts, uint32_t name)
 }
 
 /* The function with the most time after this iterator's batches: its name without the number at its
- * end. One that ran once while others ran several times (it sets up what comes next, and its only
- * execution traced it) is not what batches go to. */
+ * end. A function that ran once while others ran several times is not what batches go to: it sets
+ * up what comes next, and its time is that of tracing it. */
 static const char *tag_text(const struct tfh_facts *facts, const struct tfh_series *s,
 			    uint32_t *name)
 {

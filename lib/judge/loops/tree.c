@@ -139,9 +139,9 @@ static bool does_more(const struct tfh_node *a, const struct tfh_node *b)
 	       a->launches * b->n > b->launches * a->n;
 }
 
-/* Whether a loop goes round inside of a step: its iterations are parts of one, whatever they
- * launch. Only a step that is a period of launches holds loops that nothing names, and if no
- * evaluation interrupts the steps. */
+/* Whether a loop iterates inside of a step, so that its iterations are parts of a step, whatever
+ * they launch. This is only assumed of loops that nothing names, if the step is a period of
+ * launches and no evaluation interrupts the steps. */
 static bool in_a_step(const struct run_tree *t, const struct tfh_node *loop)
 {
 	int64_t each = loop->ns / (int64_t)loop->n;
@@ -251,8 +251,8 @@ static uint64_t iterations(const struct run_tree *t, const struct tfh_node *loop
 	return (uint64_t)llround((double)loop->n * t->loops->per_execution);
 }
 
-/* The number of epochs. One that evaluates first may be a check before the training, whose rounds
- * are cut before they train: an epoch is what trains. */
+/* The number of epochs. If a loop evaluates first, an iteration may lack training (a check before
+ * the training starts): only those that train count. */
 static uint64_t epochs(const struct run_tree *t, const struct tfh_node *loop)
 {
 	const struct tfh_node *first = NULL;

@@ -55,8 +55,8 @@ static uint8_t number_of(struct callers *c, uint32_t stack)
 	return (uint8_t)c->n++;
 }
 
-/* Whether b comes after a each time, and so often that it would have followed itself by chance, if
- * the order meant nothing. */
+/* Whether b nearly always follows a, and occurs so often that in a random order it would also have
+ * followed itself. */
 static bool always_after(const struct callers *c, size_t a, size_t b)
 {
 	size_t all = 0;
@@ -85,8 +85,8 @@ static void find_callers(struct callers *c, struct update *v, size_t n)
 	}
 }
 
-/* Whether the passes of this caller belong to the step before: it always follows another one. Of
- * those that follow each other in a circle, the first one begins the step. */
+/* Whether the passes of this caller belong to the step before: it always follows another one. If
+ * callers follow each other in a cycle, the one that came first in the run begins the step. */
 static bool continues(const struct callers *c, uint8_t b)
 {
 	uint8_t at = b;

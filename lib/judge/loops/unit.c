@@ -288,7 +288,8 @@ void tfh_join_windows(struct tfh_loops *loops, const int64_t *step, size_t n)
 	const size_t parts = n ? (loops->window.n + n / 2) / n : 0;
 
 	for (size_t i = 0; i < loops->window.n; i++) {
-		/* The last step may do less after its last part, so that it is no unit. */
+		/* The last step may do less after its last part, so the tree does not count it as a
+		 * unit. */
 		bool begins = TFH_DETECT_LAST_PARTS && at == n && i - begun == parts &&
 			      i + parts <= loops->window.n;
 		for (; at < n && nearest(loops, step[at], before) == i; at++)

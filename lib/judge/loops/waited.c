@@ -1,7 +1,7 @@
 /*
  * Windows that are parts of a step, by the waits. Parts that run side by side on streams of their
  * own are each waited for at the step's end: if each k-th window, and no other, waits, and does so
- * k times, k windows are one step. A series of steps that ends with a wait has only one. But if the
+ * k times, k windows are one step. Several steps followed by one wait are not joined. But if the
  * windows before it are too small for steps, and the one that waits also launches what they do not,
  * with much of the device's time, they are a loop inside the step: over the tables of a model, each
  * with a copy and a kernel, before its layers.

@@ -1,7 +1,7 @@
 /*
  * Waits that come after several steps. If a program launches the same sequence several times
- * between two waits, and nothing before or after it, the sequence is the step, because it contains
- * what ends a step (an optimizer's update). What repeats inside a step (layers, micro-batches) is
+ * between two waits, and nothing before or after it, the sequence is the step: it must contain what
+ * ends a step (an optimizer's update). What repeats inside a step (layers, micro-batches) is
  * surrounded by other launches. The first interval may differ: the program initialises its weights
  * there and runs its first steps uncompiled.
  *

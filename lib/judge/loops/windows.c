@@ -209,8 +209,8 @@ static void cut_at_batches(struct window_builder *b)
 	close_window(b, facts->last_work, true);
 }
 
-/* Whether numbers that are left out show that a profiler did not record the steps in between (its
- * schedule repeats): few, if the program counts its steps one by one. */
+/* Whether gaps in the marks' numbers show steps that the profiler did not record (its schedule
+ * repeats). Gaps are few then; if most marks had one, the numbers would count something else. */
 static bool recorded_apart(const struct tfh_facts *facts, const struct tfh_loops *loops)
 {
 	return TFH_DETECT_APART && facts->feed->imported && facts->marks_left &&
