@@ -129,9 +129,9 @@ struct tfh_accounts {
 	struct tfh_stage_account *stage;   /* by index of stage */
 	struct tfh_brief *brief;	   /* by thread; NULL: short pauses are launching */
 	struct tfh_pauses *pauses;	   /* functions in which the pauses were spent, or NULL */
-	bool timed;    /* some training windows have device times; sums are over those */
-	bool compiles; /* samples show compiling in training windows */
-	bool evaluates; /* in all of them, and more of it for predict() or evaluate() in callbacks than else */
+	bool timed;	/* some training windows have device times; sums are over those */
+	bool compiles;	/* samples show compiling in training windows */
+	bool evaluates; /* likewise after warm-up; most of it is for predict() or evaluate() */
 	/* A step longer than this that hardly computed is a stall; 0: there are none. */
 	int64_t stall_ns;
 	/* filled by the pass over calls and ops */
@@ -157,7 +157,8 @@ struct tfh_accounts {
 	struct tfh_pause_bound pauses_from, pauses_to; /* calls before and after pauses */
 	int64_t pauses_ns;			       /* of all these pauses, of 200 us and more */
 	int64_t gaps_ns; /* of shorter ones, except between launches in a row */
-	/* The last pause with a stack; stack 0: the call after it has ended. */
+	/* The last pause with a stack, which shows where the next batch is asked for; stack 0: the
+	 * call after the pause has ended. */
 	struct tfh_event asked;
 	int64_t asked_ns; /* time of batches since then */
 	uint64_t graph_launches;
@@ -382,9 +383,9 @@ double tfh_contended_s(const struct tfh_accounts *accounts, enum tfh_part withou
 /* CPUs that the process itself uses during the steps (NAN: not known), and CPUs it may use;
  * false: no samples. */
 bool tfh_processors(const struct tfh_accounts *accounts, double *used, double *allowed);
-/* A step of `step` seconds if the pipeline's work moves ahead of it, but stays, in seconds: the
- * job's CPU time, on all CPUs that it may use, of which it gets the share that its threads got when
- * they could run. Overlap hides work only where CPUs are left. 0: not known. */
+/* The seconds that a step of `step` seconds takes at least if the pipeline works ahead of it.
+ * Overlap removes no work and hides it only where CPUs are left: the bound is the job's CPU time,
+ * with its threads' waits for a CPU, divided by the CPUs that it may use. 0: not known. */
 double tfh_all_work_s(const struct tfh_accounts *accounts, double step);
 /* CPUs that the driving threads used during the steps; 0: not known. */
 double tfh_drivers_ran(const struct tfh_accounts *accounts);
@@ -440,8 +441,8 @@ struct tfh_bounded_pause {
 void tfh_count_bounds(struct tfh_accounts *accounts, const struct tfh_bounded_pause *p);
 /* Counts a run of a host function; *ev has its address. */
 void tfh_queued_count(struct tfh_queued_use *use, const struct tfh_event *ev);
-/* Where the program waits for the device, a table after the other: in waits, and in copies that
- * return only when they are done. *at begins with 0; NULL: no more. */
+/* Where the program waits for the device, one table after the other: waits, then copies that return
+ * only when they are done. *at begins with 0; NULL: no more. */
 const struct tfh_site_use *tfh_wait_sites(const struct tfh_accounts *accounts, size_t *at);
 /* The backtrace with the most time. */
 const struct tfh_site_use *tfh_site_most(const struct tfh_site_use *site);

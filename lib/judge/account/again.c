@@ -12,8 +12,8 @@ static bool same_copy(const struct tfh_same_copy *c, const struct tfh_same_copy 
 	       (c->dir == TFH_DIR_H2D ? c->host == d->host : c->device == d->device);
 }
 
-/* The entry of a copy, or a new one that replaces an entry without copies for a whole step. NULL:
- * no room. */
+/* The entry of a copy, or a new one, which may replace an entry whose copy did not occur for a
+ * whole step. NULL: no room. */
 static struct tfh_same_copy *entry_of(struct tfh_accounts *accounts, const struct tfh_same_copy *c)
 {
 	struct tfh_same_copy *room = NULL;

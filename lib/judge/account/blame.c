@@ -113,8 +113,8 @@ static bool takes_turns(const struct tfh_slice *sl, uint32_t late, const struct 
 	return true;
 }
 
-/* Charges [t0, t1) before a collective could start: waiting for the last participant or, if that is
- * in this process, what delayed it. */
+/* Charges [t0, t1), in which a collective waited for its last participant: to that wait or, if the
+ * participant is in this process, to what delayed it. */
 static void charge_meeting(struct tfh_blame *b, const struct tfh_device_op *o, int64_t t0,
 			   int64_t t1, int64_t turn)
 {

@@ -213,7 +213,7 @@ struct tfh_device {
 	int64_t ran_until[TFH_ACCOUNT_DEVICES]; /* first pass: end of the ops read so far */
 	/* of training windows: a device was idle and did not start an op that nothing delayed */
 	int64_t held_ns;
-	bool contended; /* so much that other processes must have used the device */
+	bool contended; /* held_ns is so large that other processes must have used the device */
 	int64_t last;	/* start of the last op that a window issued */
 	struct {
 		uint64_t bytes, small; /* small: number of copies below TFH_ACCOUNT_SMALL_COPY */

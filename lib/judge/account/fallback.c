@@ -55,7 +55,7 @@ static bool goes_on(const struct tfh_slice *sl, uint32_t fetch, uint32_t back,
 	return false;
 }
 
-/* Whether one of the copies up to the next launch sends from where this one was fetched to. */
+/* Whether a copy before the next launch sends the host memory into which this fetch wrote. */
 static bool returns(const struct tfh_slice *sl, const struct tfh_host_span *fetch, uint32_t back)
 {
 	uint32_t last = sl->thread_span[fetch->thread + 1];
@@ -69,7 +69,7 @@ static bool returns(const struct tfh_slice *sl, const struct tfh_host_span *fetc
 	return false;
 }
 
-/* Whether the same memory goes up again, after less time than the copies take. */
+/* Whether the fetched memory is copied back after less time than the copies take. */
 static bool comes_and_goes(const struct tfh_slice *sl, uint32_t fetch, uint32_t back)
 {
 	int64_t copies = 0, between = 0;

@@ -15,7 +15,7 @@ struct tfh_host_line {
 	struct last_call {
 		int64_t end;
 		struct tfh_bound_call call;
-		int64_t paused;	      /* a pause has ended then, 0: none; the call is open */
+		int64_t paused;	      /* end of the pause before the open call, 0: none */
 		uint32_t pause_stack; /* read then; 0: unknown */
 		bool marks;	      /* marks may have ended pauses, too */
 	} * last;		      /* by thread */

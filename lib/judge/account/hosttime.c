@@ -242,10 +242,10 @@ static uint32_t asked_after(const struct tfh_slice *sl, const struct tfh_host_sp
 	return TFH_NO;
 }
 
-/* Finds the pauses in which an executor's thread had nothing to execute. It waited for the thread
- * that requests the next execution (TensorFlow's GPU jobs launch on threads of the executor), and
- * so for what that thread did before. If a call of another thread ended later, within the
- * execution, it waited for that call. */
+/* Finds the pauses in which a thread of TensorFlow's executor, which launches a GPU job's ops, had
+ * nothing to execute. It waited for the thread that requests the next execution, and so for what
+ * that thread did before. If a call of another thread ended later, within the execution, it waited
+ * for that call. */
 static void find_executors(struct tfh_slice *sl)
 {
 	const struct tfh_thread_use *use = sl->accounts->facts->thread;

@@ -35,7 +35,7 @@ struct tfh_inferred {
 struct tfh_waited {
 	bool kernels, copies; /* what it waited for; neither: the device had nothing to do */
 	bool busy;	      /* the device worked all the time since its first outstanding work */
-	bool direct; /* the wait alone shows it: it is most of that time, and for kernels only */
+	bool direct; /* the wait alone shows it: it is most of that time, and only for kernels */
 	int64_t copy_ns; /* of the wait: copying */
 };
 

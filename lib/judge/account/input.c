@@ -184,8 +184,8 @@ static bool starved_beyond(const struct tfh_accounts *accounts, int32_t at, int3
 	       time_of(accounts, input, true)->total > own;
 }
 
-/* The stage whose work takes the time of the one at `at`: skip() and shard() only ask for elements
- * that they drop, and TensorFlow counts that as their own time. */
+/* The stage that does the work counted for stage `at`: skip() and shard() fetch elements that they
+ * drop, and TensorFlow counts that as their own time. */
 static int32_t maker_of(const struct tfh_accounts *accounts, int32_t at)
 {
 	int32_t up = at;
@@ -424,8 +424,8 @@ static enum tfh_cause restart_cause(const struct tfh_accounts *accounts)
 	return TFH_CAUSE_INPUT_UNKNOWN;
 }
 
-/* The slow stage, from the first stage up: one that only hands on what a stage above it is late
- * with is not it. */
+/* The slow stage, searched upstream from the first stage: a stage that only passes on what a stage
+ * upstream of it delivers late is not the slow one. */
 static int32_t slow_stage(const struct tfh_accounts *accounts, int32_t at, int64_t waited)
 {
 	for (int depth = 0; at >= 0 && depth < TFH_ACCOUNT_STAGES_UP; depth++) {

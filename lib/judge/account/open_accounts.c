@@ -114,7 +114,7 @@ static void keep_main_work(struct tfh_open_accounts *l)
 	l->work.n = n;
 }
 
-/* Whether main work may end between the two pauses. */
+/* Whether the main work may end between the two pauses. */
 static bool parted(const struct tfh_open_accounts *l, const struct gap *a, const struct gap *b)
 {
 	for (size_t i = 0; i < l->work.n; i++)

@@ -3,9 +3,9 @@
  * empties its buffers, or the trace has not recorded what they wait for.
  *
  * How much of that matters shows at the ops after it. Without the stall, each could have started
- * earlier by the stall's length, but none before its own launch. If the host still launches when
- * the device continues, the device soon has to wait for it as if there had been no stall, so the
- * time belongs to what the host did meanwhile.
+ * earlier by up to the stall's length, but not before its own launch. If the host still launches
+ * when the device continues, the device soon has to wait for it as if there had been no stall, so
+ * the time belongs to what the host did meanwhile.
  */
 #include "judge/account/blame.h"
 
@@ -42,8 +42,8 @@ static bool waited(const struct tfh_slice *sl, const struct tfh_device_op *o, in
 	return false;
 }
 
-/* By how much o could have started earlier without the stall that ended at hi. A stall of its own
- * that began later, when what it follows had ended and it had been launched, would be the same. */
+/* By how much o could have started earlier without the stall that ended at hi. If o was ready
+ * before hi, the same stall held it, so it could have started as early as its launch. */
 static int64_t slack(const struct tfh_slice *sl, const struct tfh_device_op *o, int64_t hi)
 {
 	int64_t issue = launched(sl, o), end = sl->lane.v[o->lane].past_end;

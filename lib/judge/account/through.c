@@ -41,8 +41,8 @@ static bool has_all(const struct tfh_accounts *accounts, const struct tfh_model_
 	       in >= (1 - TFH_BLOCKING_SHARE) * all;
 }
 
-/* Calls with known stacks, by their time or that of the pauses before them, and those of them that
- * are below a line, or in a function. */
+/* The time of calls with known stacks (or of the pauses before them): of all, and of those below a
+ * line or in a function. */
 struct below {
 	double all, in;
 };

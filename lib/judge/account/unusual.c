@@ -99,8 +99,8 @@ static int64_t length(const struct tfh_accounts *accounts, size_t i)
 	return (d ? d->to - d->from : w->t1 - w->t0) / (w->steps ? w->steps : 1);
 }
 
-/* Whether such long steps are periodic: two that are as far apart as the first is from the start,
- * or more than two at about equal distances. */
+/* Whether such long steps are periodic: two of which the second comes as long after the first as
+ * that one after the start, or more than two at about equal distances. */
 static bool in_turn(const size_t *at, size_t n)
 {
 	size_t near = 0, gap = n > 1 ? at[1] - at[0] : 0;

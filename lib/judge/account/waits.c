@@ -123,7 +123,7 @@ static enum tfh_cause cause_at_place(const struct tfh_facts *facts, enum tfh_rol
 	}
 }
 
-/* Unpacking an answer makes no batch, nor does waiting for it in a library's function. */
+/* Unpacking an answer, or waiting for one in a library's function, is not making a batch. */
 static enum tfh_cause cause_of_answer(int at, enum tfh_cause cause)
 {
 	if (tfh_cause_part(cause) != TFH_PART_INPUT)
@@ -135,12 +135,14 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 {
 	enum tfh_role role = tfh_at_role(at);
 	bool place = at >= TFH_SEEN_COUNT;
-	/* What comes from outside between results and the next copy, while a process alike does the
-	 * same work, is its results; from the other end of an exchange, an answer. */
+	/* Data received from outside after results were fetched, and before the next copy to the
+	 * device, is no batch if another process does the same work (it sends its results) or
+	 * answers this one. */
 	bool back =
 		feeds == TFH_FEEDS_BACK && ((TFH_DETECT_PEERS && facts->peer) || facts->answers);
 	bool exchange = back && !place && rows[at].cause == TFH_CAUSE_HOST_WAIT;
-	/* A thread that has ended made no batch if it could work on results. */
+	/* If results were fetched before, a thread whose end is waited for may have worked on these
+	 * instead of making a batch. */
 	bool ended = feeds == TFH_FEEDS_BACK && at == TFH_SEEN_END;
 	bool loads = feeds != TFH_FEEDS_NOT && !facts->consumers && !place && !exchange && !ended;
 	enum tfh_cause cause = loads ? rows[at].feeding : tfh_plain_cause(at);
@@ -149,7 +151,8 @@ enum tfh_cause tfh_sample_cause(const struct tfh_facts *facts, int at, enum tfh_
 	    !tfh_stack_samples_python(facts->samples))
 		return TFH_CAUSE_HOST_CODE;
 
-	/* No thread or process of the job was seen making batches. */
+	/* No thread or process of the job was seen making batches, so they come from another
+	 * machine. */
 	if (TFH_DETECT_OVER_SOCKET && at == TFT_STATE_SOCKET && loads && !facts->makers &&
 	    !facts->workers)
 		cause = TFH_CAUSE_INPUT_REMOTE;
