@@ -151,9 +151,9 @@ static bool may_pass(const struct caller_sums *x)
 }
 
 /*
- * Passes wrappers, one around the other, on the way outwards. One that a single line calls may also
- * be main(). It is passed if the program returns from it: a function further outside is seen at
- * other lines, too, or is called from several.
+ * Passes nested wrappers, outwards. A function with a single caller may also be main(), and is only
+ * passed if the program returns from it: then a function further outside is seen at other lines,
+ * too, or is called from several.
  */
 static int pass_wrappers(const struct tfh_accounts *accounts, struct tfh_seen_line *line)
 {

@@ -137,7 +137,7 @@ static void add_change(struct tfh_result *r, uint64_t step, uint64_t until)
 }
 
 /* The blocks v[0, n) end before step `end`. Returns the levels found in them. Steps that grow
- * steadily can be cut into as many as one likes. */
+ * steadily can be cut into any number of levels. */
 static struct level_fit search(struct tfh_result *r, const struct step_block *v, size_t n,
 			       size_t end, struct step_block *sorted, double *room)
 {

@@ -178,8 +178,8 @@ static void add_walls(const struct compiles *c, double wall_ns[TFH_SEGMENT_COUNT
 		c->end > at ? (double)(c->end - at) : 0;
 }
 
-/* Each sample stands for the mean interval at that time. A few long intervals are enough for their
- * sum to be far from the time in which they were taken: it is no more than that. */
+/* Each sample stands for the mean interval at that time. A few long intervals can make their sum
+ * exceed the time in which the samples were taken: limits it to that time. */
 static void keep_within(struct compiles *c)
 {
 	double wall_ns[TFH_SEGMENT_COUNT] = {0};
@@ -222,7 +222,8 @@ static bool has_pipelines(const struct tfh_accounts *accounts)
 }
 
 /* Where steps compile, a fix also saves what first steps compile again, for other shapes. Where
- * nothing shows how fast the rest will run, it is the compiling that goes, at whichever line. */
+ * nothing shows how fast the rest will run, the estimate is the step without the compiling, at
+ * whichever line. */
 static void save_compiling(const struct compiles *c, struct tfh_result *r)
 {
 	double again = fmin(c->again_ns / 1e9, longer_s(c, r->steps.median_s));

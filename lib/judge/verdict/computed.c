@@ -184,8 +184,8 @@ static int add_caller(struct computed *x, const struct tfh_model_line *line, dou
 }
 
 /* Whether a line calls modules in few steps, each of which has many of its samples: at random, they
- * would be in twice as many steps or more. Another line of which that is true has just been slow in
- * these steps, if a backward pass mostly follows it. */
+ * would be in twice as many steps or more. If a backward pass mostly follows such a line, it
+ * trains, and was only slow in these steps. */
 static bool evaluates(const struct computed *x, const struct caller *c)
 {
 	double steps = (double)x->accounts->judged_steps, n = (double)c->sum.samples;

@@ -103,9 +103,9 @@ static struct tfh_call_site wait_site(const struct tfh_accounts *accounts)
 	return call_site(accounts, most);
 }
 
-/* The place of most of the pauses on one side, by the calls there: what of them lies elsewhere, and
- * all shorter pauses, would be less than half of the cause's time even if all of it were the
- * cause's. A place has that part of its function's pauses that it has of those with backtraces. */
+/* The place of most of the pauses on one side, by the calls there. NULL unless pauses elsewhere and
+ * all shorter pauses would be less than half of the cause's time even if all of them were the
+ * cause's. A place's share of its function's pauses is taken from those with backtraces. */
 static const struct tfh_site_use *bound_of(const struct tfh_accounts *accounts,
 					   const struct tfh_pause_bound *bound, double cause_s)
 {

@@ -1,8 +1,8 @@
 /*
  * The gap after the last loop. What a program does at the end of each epoch, such as an evaluation,
  * it does after the last one, too, but no batch follows that would end this gap. What follows the
- * last step is one more gap as far as the same lines of the program lead there: lines that samples
- * show between loops, and never in steps.
+ * last step is one more gap for as long as the same lines of the program have most of the time:
+ * lines that samples show between loops, and never in steps.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ static void add_last(struct last_gap *g, const struct tfh_model_line *frame, uin
 		return;
 	g->same_ns += k->ns;
 	g->samples++;
-	/* other work between two of them would be no part of it */
+	/* once other work has more of the time, the gap is over */
 	if (2 * g->same_ns > g->all_ns)
 		g->until = k->t;
 }

@@ -58,8 +58,8 @@ static void add(struct slow_lines *x, const struct tfh_facts *facts,
 	}
 }
 
-/* The innermost line that has most of the long steps' time, and less than half of that share in
- * others: what such a step does besides (it evaluates) may go through lines that all steps run. */
+/* The innermost line that has most of the long steps' time, and at most half of that share in
+ * others: additional work of long steps (an evaluation) may go through lines that all steps run. */
 static void choose(const struct slow_lines *x, struct tfh_slow_found *out)
 {
 	const struct line_share *best = NULL;

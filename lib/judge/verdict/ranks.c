@@ -161,8 +161,8 @@ const struct tfh_rank *tfh_rank_waited_for(const struct tfh_result *r)
 	return late && late->process != r->process ? late : NULL;
 }
 
-/* Without the wait for a late rank a step takes what it takes without, or what that rank's own
- * steps take; a fix may leave a part. */
+/* Without the wait for a late rank, a step takes its remaining time, but no less than that rank's
+ * own steps take; a fix may leave a part. */
 static void without_late(struct tfh_result *r, const struct tfh_rank *late)
 {
 	double step = tfh_mean_step_s(r), own = late->step_s < step ? late->step_s : 0;
@@ -200,8 +200,8 @@ static double others_compute(const struct tfh_rank *k, uint32_t n, uint32_t but)
 	return tfh_quantile(v, m, 0.5);
 }
 
-/* The steps of the rank that makes the others wait lack what makes it late: its line is that of the
- * verdict on the judged one. */
+/* If the judged rank waits for a late one, its own steps do not show the reason: the verdict's line
+ * is the line at which the late rank is late. */
 static void name_late(struct tfh_result *out, struct tfh_result *const *r, uint32_t n)
 {
 	const struct tfh_rank *late = out->verdict.cause == TFH_CAUSE_COMMUNICATION_JITTER

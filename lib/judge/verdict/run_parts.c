@@ -203,9 +203,10 @@ static double shares(struct parts *p)
 	return given;
 }
 
-/* What checkpoints, first steps and stalls still lack, the tree's steps have, as far as they are
- * longer than those of the windows. If they are the same steps, the rest is part of none: what
- * happens at an epoch's end, without any call. Returns whether steps give something. */
+/* Time of checkpoints, first steps and stalls that is still missing is taken from the tree's steps,
+ * as far as these are longer than the windows' steps. If both have the same steps, what they are
+ * still longer by is time between loops: work at an epoch's end that makes no call. Returns whether
+ * steps give something. */
 static bool share_longer(struct parts *p)
 {
 	double *moved = p->moved;
@@ -313,7 +314,7 @@ static uint32_t give_longer(const struct parts *p, struct tfh_part_of_run *out, 
 }
 
 /* If the verdict is about the time between loops, or calls show that most of it are waits for
- * input, what is missing of it in the tree is part of first steps there. */
+ * input, what the tree lacks of that time is contained in its first steps. */
 static uint32_t give_waits(const struct tfh_result *r, struct tfh_part_of_run *out, uint32_t n)
 {
 	uint32_t between = tfh_recurring_of(r, TFH_SEGMENT_BETWEEN);
@@ -333,8 +334,8 @@ static uint32_t give_waits(const struct tfh_result *r, struct tfh_part_of_run *o
 	return n;
 }
 
-/* Steps may differ so much that no loop shows until they repeat. What was start-up until then are
- * steps, if the windows say so. */
+/* Steps may differ so much that no loop shows until they repeat. Until then the tree shows
+ * start-up: what windows of training steps contain of it is given to steps. */
 static uint32_t give_early(const struct parts *p, struct tfh_part_of_run *out, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
@@ -361,8 +362,8 @@ static uint32_t give_late(const struct parts *p, struct tfh_part_of_run *out, ui
 	return n;
 }
 
-/* A single loop of steps has as many of them as the verdict: the tree may have taken several for
- * one, such as those between two waits, or one for several. */
+/* A single loop of steps has as many of them as the verdict: the tree may have counted several
+ * steps as one, such as those between two waits, or one as several. */
 static void count_steps(struct tfh_result *r)
 {
 	uint32_t loops = 0, at = 0;
@@ -376,8 +377,8 @@ static void count_steps(struct tfh_result *r)
 		r->tree[at].count = r->steps.total;
 }
 
-/* What follows the last loop, and is none of the steps', is no time between loops: with what
- * follows the last call it is the run's end. Returns the number of all parts. */
+/* Time after the last loop that belongs to no step is not time between loops: joins it with the
+ * time after the last call, as the run's end. Returns the number of all parts. */
 static uint32_t join_end(struct tfh_part_of_run *out, uint32_t n)
 {
 	for (uint32_t i = 1; i + 1 < n; i++) {

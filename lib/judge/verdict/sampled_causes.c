@@ -32,7 +32,7 @@ static enum tfh_cause seen_cause(const struct tfh_sampled_causes *x,
 	if (runs && tfh_role_waits(role))
 		role = TFH_ROLE_NONE;
 	if (role == TFH_ROLE_QUEUE && !x->making.busy)
-		return TFH_CAUSE_HOST_LOCK; /* nothing that would fill it was seen at work */
+		return TFH_CAUSE_HOST_LOCK; /* nothing was seen at work that fills it */
 	if (role == TFH_ROLE_QUEUE)
 		return x->making.cause;
 	if (role != TFH_ROLE_NONE)

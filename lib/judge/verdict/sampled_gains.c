@@ -13,8 +13,8 @@ static double off_by(double share, double samples)
 	return samples > 0 ? 2 * sqrt(share * (1 - share) / samples) : 1;
 }
 
-/* `most`: the share that may be gone at best. That all of `samples` were there does not show that
- * nothing else takes time, but that it hardly takes more than one of them. */
+/* `most`: the share that may be gone at best. Even if all of `samples` were there, other work may
+ * take as much as one sample. */
 static struct tfh_whatif without(enum tfh_remove what, double share, double most, double step,
 				 double samples, uint64_t steps)
 {
@@ -164,7 +164,7 @@ void tfh_sampled_gains(const struct tfh_sampled_steps *s, const double part[TFH_
 	for (int p = 0; p < TFH_PART_COUNT; p++)
 		r->breakdown[p] = (struct tfh_share){part[p] / all * step, part[p] / all};
 	if (r->found.line.file && place->ns > 0) {
-		/* Whoever makes batches elsewhere moves all that makes them. */
+		/* A fix that makes batches elsewhere moves all of that work, not only one line. */
 		bool moves = r->verdict.cls == TFH_CLASS_INPUT_BOUND &&
 			     part[TFH_PART_INPUT] > (1 + TFH_BLOCKING_SHARE) * place->ns;
 		r->found.line.s_per_step = place->line_ns / all * step;

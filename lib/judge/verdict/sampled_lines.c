@@ -236,8 +236,8 @@ static bool is_beside(const struct tfh_sampled_lead *l)
 	return l->module_ns <= TFH_BLOCKING_SHARE * l->ns;
 }
 
-/* Whether most of what is computed is beside the modules, although these compute, too: what applies
- * a model needs that less than the model. */
+/* Whether most of what is computed is beside the modules, although these compute, too: the model
+ * itself is needed, such work around it perhaps not. */
 static bool computes_beside(const struct line_choice *c)
 {
 	double all = 0, beside = 0, modules = 0;
@@ -292,8 +292,8 @@ static void choose(struct line_choice *c, uint32_t listed)
 	c->whole = inside != line ? part_of(c, &inside->line) : NULL;
 }
 
-/* Two functions that one function calls beside the modules do one thing together (they put weights
- * in and take them out): so does the part of the file that holds both. */
+/* Two functions that one function calls beside the modules belong together (one puts weights in,
+ * the other takes them out): the place becomes the part of the file that contains both. */
 static void add_siblings(const struct line_choice *c, struct tfh_sampled_place *place)
 {
 	const struct tfh_own_function *of = part_of(c, &c->lead->line);

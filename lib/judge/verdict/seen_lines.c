@@ -185,9 +185,9 @@ static struct tfh_model_line line_at(const struct tfh_seen_node *n)
 	return (struct tfh_model_line){n->file, n->function, n->line, true};
 }
 
-/* Whether the search for what runs below a library's loop ends above a function: the standard
- * library and the framework do what their caller wants, a loader is asked for batches, and so is
- * what is named for what it does (saves, logs), unless the library's loop itself calls it, in
+/* Whether the search for what runs below a library's loop ends above this function, because its
+ * caller tells more: it is of the standard library or the framework, or makes batches, or is named
+ * for what it does (saves, logs) and is not called by the library's loop itself, in the file
  * `engine`. */
 static bool ends_above(const struct tfh_seen_node *n, const struct tfh_seen_node *caller,
 		       const char *engine)
@@ -255,8 +255,8 @@ static const struct lead *find_below(struct lines *x, struct lead *out)
 }
 
 /* Whether the verdict is about what places take: the host's own code, and the making of batches
- * that the loop does itself. What comes over the network is asked for ahead as a whole, with what
- * an event loop does for it outside the line. */
+ * that the loop does itself. Data from the network is not: a fix requests all of it ahead, and also
+ * moves what an event loop does for it outside of the line. */
 static bool is_of_places(const struct lines *x)
 {
 	enum tfh_class cls = x->r->verdict.cls;

@@ -187,7 +187,8 @@ static double in_graph_s(const struct workers *w, const struct tfh_result *r)
 }
 
 /* TensorFlow runs the Python functions that a step's graph calls on threads of its own, and the
- * step waits for them as for its ops. Python that takes much of the computing is its line. */
+ * step waits for them as for its ops. If such Python takes much of the computing, its line is the
+ * verdict's. */
 static void place_in_graph(const struct workers *w, struct tfh_result *r)
 {
 	const struct tfh_seen_workers *k = &r->found.workers;
