@@ -72,8 +72,8 @@ static uint32_t in_order(const struct tfh_process *p, uint32_t n, struct by_time
 	return m;
 }
 
-/* The one whose ranks recorded most each, that is, made most steps; of equal ones the last, which
- * is what the job does now. */
+/* Chooses the generation with the most events per process, that is, with the most steps; of equal
+ * ones the last, which is what the job does now. */
 static void choose(const struct tfh_process *p, uint32_t n, struct tfh_generations *g)
 {
 	double most = 0;

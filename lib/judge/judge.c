@@ -103,7 +103,7 @@ static void save(struct tfh_whatif *w, double mean, uint64_t steps)
 }
 
 /* Fills in what each prediction would save in the run if all its steps gained as much as the judged
- * ones. What every step compiles the first ones have to compile still. */
+ * ones. If every step compiles, the fix leaves the compiling of the first ones. */
 static void fill_saved(struct tfh_result *r)
 {
 	uint64_t steps = r->steps.total;
@@ -430,7 +430,7 @@ static int judge_ranks(const struct tfh_feed *f, uint32_t *process, uint32_t n, 
 	return rc;
 }
 
-/* Whether a program was started again for the same work on other data: a fold, a seed. */
+/* Whether a program was started again for the same work with other data or another seed. */
 static bool are_alike(const struct tfh_process *a, const struct tfh_process *b)
 {
 	double more = fabs((double)a->events - (double)b->events);
@@ -447,7 +447,8 @@ static void count_others(const struct tfh_feed *f, struct tfh_result *r)
 	struct tfh_findings *out = &r->found;
 	int64_t begin = judged->start_ns, end = judged->last_ns;
 
-	/* It may wait for the other one before its steps or after them. */
+	/* Only the time of the steps counts: before or after them, the process may wait for the
+	 * other one. */
 	if (r->n_step) {
 		const struct tfh_step *last = &r->step[r->n_step - 1];
 		begin = (int64_t)(r->step[0].start_s * 1e9);

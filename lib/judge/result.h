@@ -43,8 +43,8 @@ struct tfh_result {
 	struct tfh_job_stage stages[TFH_STAGE_COUNT];
 	struct tfh_whatif whatif[TFH_REMOVE_COUNT];
 	uint32_t n_whatif;
-	/* With CPUs for all: no thread waits for one; `remove` is not used. ceiling_speedup NAN:
-	 * none does. */
+	/* The step on a machine with a CPU for every thread; `remove` is not used. ceiling_speedup
+	 * NAN: no thread waits for a CPU. */
 	struct tfh_whatif uncrowded;
 	struct tfh_place_gain place[TFH_PREDICT_PLACES];
 	uint32_t n_place;
@@ -90,8 +90,8 @@ uint32_t tfh_recurring_of(const struct tfh_result *r, enum tfh_segment kind);
 /* Seconds a step that the busiest device of the process computes longer than its devices do on
  * average. */
 double tfh_uneven_devices_s(const struct tfh_result *r);
-/* The step if all devices of the process computed as long; NAN: they do, or in succession, or there
- * is only one. */
+/* The step if all devices of the process computed for the same time; NAN: they do, or they compute
+ * in succession, or there is only one. */
 double tfh_even_devices_s(const struct tfh_result *r);
 /* Whether most steps instantiate a graph, rather than launch the one they have. */
 bool tfh_makes_graphs(const struct tfh_result *r);

@@ -359,12 +359,12 @@ struct tfh_findings {
 	enum tfh_cause input_cause;
 	/* The thread that asks a loader's workers for batches does most of what they take. */
 	bool asker_works;
-	/* Each step starts the input pipeline anew: an iterator is made for its batch. */
 	uint32_t made_anew; /* kernels of one name that replaced each other; 0: none */
+	/* Each step starts the input pipeline anew: an iterator is made for its batch. */
 	bool restarts;
 	/* The input pipeline's work before a cache that keeps nothing, per step; 0: none. */
 	double uncached_s;
-	bool supposed;	  /* that the other thread which the steps wait for makes batches */
+	bool supposed;	  /* that the thread which the steps wait for makes batches */
 	double graph_ran; /* share of the graph's execution in which the process had a CPU */
 	double code_ran;  /* the same of the pauses between calls */
 	struct tfh_seen_sum seen;  /* samples of the judged steps */

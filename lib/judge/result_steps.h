@@ -60,8 +60,8 @@ struct tfh_steps {
 	enum tfh_step_clock clock;
 	const char *clock_name; /* iterator or function name */
 	double per_execution;	/* steps per executed call, 1 if one */
-	/* Iterations of the program's loop with so many steps each, of which one is longer: they
-	 * begin with something else. 0: none. */
+	/* Iterations of the program's loop that have `per_round` steps each, one of them longer
+	 * because of other work in the iteration (an epoch's begin). 0: none. */
 	uint64_t rounds, per_round;
 	struct tfh_class_count classes[TFH_CLASS_COUNT];
 };

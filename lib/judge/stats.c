@@ -66,7 +66,6 @@ static double least_of(const double *v, size_t n)
 	return least;
 }
 
-/* Type-7 quantile (linear between order statistics), numpy's default. NAN if n is 0. */
 double tfh_share_error(double share, double n)
 {
 	return 2 * sqrt((share * (1 - share) + 1 / n) / n);
@@ -77,6 +76,7 @@ double tfh_lead_error(double share, double other, double n)
 	return 2 * sqrt((share + other - (share - other) * (share - other) + 1 / n) / n);
 }
 
+/* The type-7 quantile, NumPy's default. */
 double tfh_quantile(double *v, size_t n, double q)
 {
 	if (!n)

@@ -1,7 +1,7 @@
 /*
  * A child process that answers what the program sends (facts/answers.c), at the same lines: what
- * they exchange is packed and unpacked at both ends, and one end waits while the other works.
- * Whoever changes these lines changes both ends.
+ * they exchange is packed and unpacked at both ends, and one end waits while the other works. A fix
+ * of these lines speeds up both ends.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -162,8 +162,8 @@ static double shared(const struct seen_place *p, const struct seen_place *q)
 	return ns / p->ns;
 }
 
-/* Whether most of the time of both is in the same pauses: no call is between them. A function that
- * a step calls several times has several kinds of pauses. */
+/* Whether most of the time of both is in the same kinds of pauses, so that no call is between them.
+ * A function that a step calls several times has several kinds of pauses. */
 static bool in_same_pauses(const struct seen_place *p, const struct seen_place *q)
 {
 	return shared(p, q) > TFH_VERDICT_MOST_SHARE && shared(q, p) > TFH_VERDICT_MOST_SHARE;

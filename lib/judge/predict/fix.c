@@ -2,7 +2,7 @@
  * What a fix of the verdict's cause removes besides the cause, and what it leaves. A replay without
  * a class of costs removes exactly that class. A program that no longer makes its copies also loses
  * the code and the memory that served them, a place disappears with the calls that it makes, and no
- * fix removes a cost without a rest.
+ * fix removes all of a cost.
  */
 #include <math.h>
 #include <string.h>
@@ -75,8 +75,8 @@ static struct copy_lines find_lines(const struct tfh_accounts *accounts,
 	return c;
 }
 
-/* Seconds per step that the program itself spends at these lines, and wherever the line goes on to
- * copy if the copies are removed, outside of calls. What is charged to the removed part is gone
+/* Seconds per step outside of calls that the program itself spends at these lines and, if copies
+ * are removed, at any line that then makes a copy. Time charged to the removed part is removed
  * already. *off: two standard errors. */
 static double code_at(const struct tfh_accounts *accounts, const struct copy_lines *c,
 		      enum tfh_part removed, double *off)
@@ -286,7 +286,7 @@ static void with_place(const struct tfh_accounts *accounts, struct tfh_result *r
 }
 
 /* A line that waits for another process may also write and read what they exchange. If the program
- * asks a step earlier, it no longer waits, but that work stays. */
+ * sends its request a step earlier, it no longer waits, but that work stays. */
 static void beside_wait(struct tfh_result *r, double step)
 {
 	struct tfh_place_gain *g = &r->place[r->line_place - 1];

@@ -66,8 +66,9 @@ static double cooled_s(const struct tfh_accounts *accounts, const struct tfh_sam
 		       : 0;
 }
 
-/* The time per step during which what remains waited for a CPU that others used. They may use less
- * another time, so the lower end does not contain it, up to half of the remaining step. */
+/* The time per step during which what remains waited for a CPU that others used. In another run
+ * those may use less, so the lower end of the interval leaves this time out, up to half of the
+ * remaining step. */
 static double crowded_s(const struct tfh_accounts *accounts, enum tfh_remove what, double got)
 {
 	double s = what == TFH_REMOVE_EVERYTHING_BUT_COMPUTE
@@ -198,9 +199,10 @@ static void no_more(struct tfh_whatif *all, const struct tfh_whatif *one)
 }
 
 /*
- * The step on a machine with CPUs for all: waiting threads continue as soon as others did that
- * found a CPU. Their waits stay, as does the device's idle time until the next launch. Of other
- * work, the time in which it was interrupted goes, which is known as a sum over some steps only.
+ * The step on a machine with a CPU for every thread: threads continue after a wait as promptly as
+ * those did that found a free CPU. The waits themselves stay, as does the device's idle time until
+ * the next launch. Time in which other work was interrupted is removed, too; it is known only as a
+ * sum over several steps.
  */
 static void uncrowded(const struct tfh_device *d, struct tfh_samples *all, struct tfh_result *r,
 		      double step)
@@ -210,7 +212,7 @@ static void uncrowded(const struct tfh_device *d, struct tfh_samples *all, struc
 
 	if (!s->of.n || isnan(model_error(all)))
 		return;
-	/* A sample without the steps that do more shows a gain of more than the waits. */
+	/* If the sample lacks the steps that do more, its gain may exceed the waits for a CPU. */
 	double most = TFH_PREDICT_MOST_OFF_PART * tfh_contended_s(d->accounts, TFH_PART_NONE);
 	double left = fmax(tfh_for_all_steps(s, step), step - most),
 	       half = left * (model_error(all) + TFH_PREDICT_MEASURED) +

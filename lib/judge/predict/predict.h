@@ -99,15 +99,15 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r);
 /* Why the step without a cost is no bound: its removal also changes the rest of the step. NULL: the
  * step is a bound. */
 const char *tfh_no_bound(const struct tfh_accounts *accounts, enum tfh_remove what);
-/* If that is because the job's threads compete for CPUs, the step is at most this long: the rest of
- * it can only get faster. */
+/* If there is no bound because the job's threads compete for CPUs, the step is at most this long:
+ * the rest of it can only get faster. */
 void tfh_at_most(struct tfh_whatif *w, double step);
 /* By how much the code after a pause of that duration may have been slower because of it, in
  * seconds. */
 double tfh_cooled_s(const struct tfh_accounts *accounts, double removed_s, double left_s);
-/* Sets the step with CPUs for all its threads: `left`, give or take `off`, less about `cut`, the
- * time in which its work was interrupted; but for late waits, no less than the fastest steps, of
- * which some were hardly disturbed. */
+/* Sets the step on a machine with a CPU for every thread: `left` give or take `off`, minus about
+ * `cut`, the time in which its work was interrupted. The result is not below the fastest steps,
+ * some of which were hardly disturbed, unless `left` is. */
 void tfh_set_uncrowded(const struct tfh_accounts *accounts, double step, double left, double cut,
 		       double off, struct tfh_whatif *w);
 /* Removes all gains of a run with too few steps. */

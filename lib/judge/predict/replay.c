@@ -160,8 +160,8 @@ static int64_t polled_since(const struct tfh_slice *sl, const struct tfh_host_sp
 	return s->t0;
 }
 
-/* The rest of the time `after` an op without what the thread that waited for it then waited for a
- * CPU. */
+/* The time `after` an op until its waiting thread continued, with the usual prompt wake-up instead
+ * of the thread's wait for a CPU. */
 static int64_t promptly(const struct replay *r, const struct tfh_host_span *s, int64_t after)
 {
 	int64_t from = tfh_woken_from(r->sl, s);

@@ -70,8 +70,9 @@ static bool differ(const struct means *m)
 	return m->n >= TFH_PREDICT_FEWEST_BLOCKS && most > TFH_PREDICT_SLOWED * least;
 }
 
-/* How much longer the rest of a step is where the removed part is one second longer, at most in
- * proportion, if steps do different amounts of work (an episode's length, a sentence's). */
+/* By how many seconds the rest of a step grows with each second of the removed part, because steps
+ * do different amounts of work (an episode's length, a sentence's): at most in proportion; 0:
+ * blocks hardly differ. */
 static double in_step(const struct means *m)
 {
 	double n = (double)m->n, rest = m->kept / n, gone = (m->all - m->kept) / n, var = 0,
@@ -86,7 +87,8 @@ static double in_step(const struct means *m)
 	return fmin(fmax(cov / var, 0), rest / gone);
 }
 
-/* The fastest block, had the removed part been equally long in all. */
+/* The shortest rest of a step in any block, as if the removed part were equally long in all of
+ * them. */
 static void find_fastest(struct means *m)
 {
 	double slope = in_step(m), gone = (m->all - m->kept) / (double)m->n;
@@ -206,9 +208,9 @@ static double may_shrink(const struct tfh_accounts *accounts, enum tfh_remove wh
 	return fmin(off, left / TFH_PREDICT_MOST_OFF_PART);
 }
 
-/* What a step takes that waited for no batch, as fast as one of the run's blocks in as many:
- * nothing of the pipeline ran meanwhile, as its buffer was full. What the program's own code takes
- * in some of the steps only (checkpoints) stays. INFINITY: there are too few. */
+/* The length of a step that waits for no batch: the quantile 1 / TFH_PREDICT_RUN_BLOCKS of such
+ * steps. The pipeline's buffer was full, so its work did not slow them down. What the program's own
+ * code does in only some of the steps (checkpoints) is added. INFINITY: there are too few. */
 static double unwaited_s(const struct tfh_accounts *accounts, double own)
 {
 	double *v = malloc(2 * (accounts->step.n + 1) * sizeof(*v)), s = INFINITY;
@@ -501,7 +503,8 @@ void tfh_whatif(const struct tfh_accounts *accounts, struct tfh_result *r)
 		const char *why = host_only ? tfh_no_bound(accounts, what) : NULL;
 		if (why)
 			forget(w, why);
-		/* Otherwise the time that goes is known better than the time that is left. */
+		/* If a graph may leave some of the removed time, the remaining step is not
+		 * known. */
 		if (why && left > 0 && (!makes_one_graph(accounts, what) || goes(accounts, what)))
 			w->about_s = left;
 		tfh_at_most(w, left);
