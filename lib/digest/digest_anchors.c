@@ -94,7 +94,7 @@ static void keep_slow(struct anchor_list *x, const struct tfh_digest_anchor *a)
 		x->of_slow[x->n_slow++] = *a;
 }
 
-/* The last one in a slow step is known when the next one is in none, or in another. */
+/* Which collective is the last of a slow step is known when the next one is not in that step. */
 static void end_slow_step(struct anchor_list *x, struct communicator *c)
 {
 	if (c->step != UINT32_MAX && c->more)

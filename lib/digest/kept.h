@@ -2,8 +2,7 @@
  * The judge's findings, kept whole in a digest: one Protocol Buffers message, written and read by
  * tables that name every member (kept_result.c). A member's number never changes its meaning, and
  * that of a removed member is not used again. New members get new numbers, and readers skip numbers
- * that they do not know. Members that are 0 or ""
- * are left out.
+ * that they do not know. Members that are 0 or "" are not written.
  */
 #ifndef TFH_DIGEST_KEPT_H
 #define TFH_DIGEST_KEPT_H

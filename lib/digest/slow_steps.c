@@ -1,5 +1,5 @@
-/* The slowest steps of a rank. Slow ones are slow for all ranks, since these wait for each other,
- * so hosts that choose by themselves mostly choose the same. */
+/* The slowest steps of a rank. Ranks wait for each other, so a slow step is slow for all of them,
+ * and hosts that choose independently mostly choose the same steps. */
 #include <stdlib.h>
 
 #include "digest/slow_steps.h"

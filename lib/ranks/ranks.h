@@ -276,9 +276,8 @@ struct tfh_ranks {
 	double usual_s; /* a usual step; NAN: not known */
 };
 
-/* ranks_job.c: reads the digests and finds everything. `step`: the number of the only one whose
- * path is looked for,
- * NULL: of the slowest ones. The caller frees the result. 0 or -errno with `err`;
+/* ranks_job.c: reads the digests and finds everything. `step`: number of the only step whose path
+ * is looked for; NULL: the slowest ones. The caller frees the result. 0 or -errno with `err`;
  * -ENODATA: none holds a rank. */
 int tfh_ranks_find(char *const *digest, uint32_t n, const uint64_t *step, struct tfh_ranks **out,
 		   struct tfh_err *err);

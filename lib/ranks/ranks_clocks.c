@@ -244,8 +244,9 @@ static double began(const struct tfh_ranks *job, uint32_t host)
 	return corrected(job, host, start_of(job, &job->host[host]));
 }
 
-/* Offsets are against the median host, since none is right by itself. All hosts' corrected times
- * change alike: by the median offset, and from the median start on by the median drift. */
+/* Makes offsets relative to the median host, since no host's clock is right by itself: all
+ * corrected times change by the median offset and, from the median start on, by the median
+ * drift. */
 static void centre(struct tfh_ranks *job, double *room)
 {
 	double offset = median_of(job, offset_of, room), drift = median_of(job, drift_of, room),

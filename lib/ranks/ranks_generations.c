@@ -13,7 +13,7 @@
 
 /* The ranks of a host from one start. */
 struct host_part {
-	uint32_t host, up; /* up: to the first part of the same start, itself: it is the first */
+	uint32_t host, up; /* up: leads to the first part of the same start */
 	uint32_t world, rows, set;
 	int64_t begin_ns, end_ns; /* by the host's clock */
 };

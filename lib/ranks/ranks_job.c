@@ -21,7 +21,7 @@ static void sum_up(struct tfh_ranks *job)
 			job->epoch_ns = job->host[h].start_ns;
 }
 
-/* Of those that make steps longer, the one that does most first; then clocks. */
+/* Findings by how much they lengthen a step, the largest first; then clocks. */
 static int most_first(const void *a, const void *b)
 {
 	const struct tfh_ranks_finding *x = a, *y = b;

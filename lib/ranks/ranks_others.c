@@ -34,7 +34,7 @@ static int by_key(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Where those of the job that most ranks are of begin. `end`: after the last one. */
+/* The first digest of the job that has the most ranks; `end`: after its last one. */
 static uint32_t largest(const struct digest_of *v, uint32_t n, uint32_t *end)
 {
 	uint32_t best = 0, most = 0;
@@ -67,7 +67,7 @@ static bool is_at_once(const struct digest_of *a, const struct digest_of *b)
 	return a->begin_s <= b->end_s && b->begin_s <= a->end_s;
 }
 
-/* Puts those of the job first. Returns how many. */
+/* Puts the digests of that job first, and returns their number. */
 static uint32_t choose(struct digest_of *v, uint32_t n)
 {
 	uint32_t end = 0, from = largest(v, n, &end), kept = 0;

@@ -1,8 +1,8 @@
 /*
  * Ranks that take longer than their peers. Exchanges hide this: all ranks of a job have steps of
- * the same length, and the slow ones only wait less. So what is compared is a step's own time,
- * without exchanges, with the median of ranks that do the same work. If most ranks of a rack, a
- * host or a place on the hosts are slow, that is what is reported.
+ * the same length, and the slow ones only wait less. So a step's own time, without exchanges, is
+ * compared with the median of ranks that do the same work. If most ranks of a rack, a host or a
+ * place on the hosts are slow, that is what is reported.
  */
 #include <errno.h>
 #include <math.h>

@@ -46,8 +46,8 @@ void tfh_ranks_choose_steps(struct tfh_ranks *job, char *const *digest, uint32_t
 		struct tfh_err err = {0};
 		if (tfh_digest_open(digest[i], &d, &err))
 			continue;
-		/* That of a damaged digest is as good as another; reading it all says what is
-		 * damaged. */
+		/* Errors are ignored: what was read of a damaged digest will do here, and the full
+		 * read reports the damage. */
 		tfh_digest_each_step(d, look, x, &err);
 		tfh_digest_close(d);
 	}

@@ -35,8 +35,8 @@ static double time_of(const struct tfh_ranks *job, const struct tfh_ranks_rank *
 
 /* ---- who has the step ---- */
 
-/* Steps of the same number may be others: of a rank that was restarted, for example. They count if
- * they overlap most ranks' step. */
+/* Steps with the same number may be different ones, as of a rank that was restarted. A rank counts
+ * if its step overlaps that of most ranks. */
 static void find_ranks(struct walking *x, struct tfh_ranks_step *step)
 {
 	const struct tfh_ranks *job = x->job;
@@ -101,7 +101,7 @@ static void add_exchange(struct walking *x, uint32_t c, uint32_t number)
 	x->ex[x->n_ex++] = e;
 }
 
-/* Those that the first rank of each communicator has. */
+/* Finds the exchanges in the samples of the first rank of each communicator. */
 static void find_exchanges(struct walking *x)
 {
 	x->n_ex = 0;
@@ -246,7 +246,7 @@ static void find_rank(const struct walking *x, struct tfh_ranks_step *step)
 {
 	const struct tfh_ranks *job = x->job;
 	uint32_t best = step->links ? step->link[step->links - 1].rank : UINT32_MAX;
-	/* What it took longer explains at least half of what the step did. */
+	/* A rank's excess has to explain at least half of the step's. */
 	double least = fmax(x->least_s, (step->wall_s - job->usual_s) / 2), over = NAN;
 
 	if (best != UINT32_MAX)
