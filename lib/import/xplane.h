@@ -54,8 +54,8 @@ static inline bool tfh_xplane_is_tpu(const char *plane)
  * *id where streams have no number. */
 bool tfh_xplane_kind(const char *name, int64_t device, bool tpu, enum tfh_xline *what, int64_t *id);
 enum tfh_xstat tfh_xplane_stat(const char *name);
-/* A stat of n bytes of text as a number: the digits of "$$5" and the like, -1 without any; of the name
- * of an op, whether there is one. */
+/* A stat of n bytes of text as a number: the digits of "$$5" and the like, -1 without any; of the
+ * name of an op, whether there is one. */
 int64_t tfh_xplane_number(enum tfh_xstat what, const char *text, size_t n);
 /* Resets an event: no name, no stats. */
 void tfh_xplane_clear(struct tfh_xevent *e);
