@@ -63,8 +63,8 @@ const char *tfh_fmt_time(char out[TFH_TEXT], double seconds)
 	return out;
 }
 
-/* In the unit of a printed time: "0.41" for 406 us and "2.71 ms". False: nothing but zeros would be
- * left. */
+/* Formats a time in the unit of a larger one: "0.41" for 406 us beside "2.71 ms". Returns false if
+ * that does not suit: the value is 1 or more, or so small that little but zeros would be left. */
 static bool in_unit_of(char out[TFH_TEXT], double seconds, const char *unit)
 {
 	double value = seconds * (!strcmp(unit, " s") ? 1 : !strcmp(unit, " ms") ? 1e3 : 1e6);
@@ -149,7 +149,8 @@ const char *tfh_fmt_share(char out[TFH_TEXT], double share)
 	return out;
 }
 
-/* Whether it is a share of a whole: a file may hold any value in its place. */
+/* Whether the value can be printed as a share of a whole. A damaged file may hold any number, which
+ * an int cannot. */
 static bool is_part(double share)
 {
 	return fabs(share) < 1e4;

@@ -37,7 +37,8 @@ static bool takes_next(const struct starter *s, const char *option)
 	return option[1] && !option[2] && strchr(s->valued, option[1]);
 }
 
-/* Number of words before the command that a starter runs; 0: it is none, or runs none. */
+/* How many words of a command line come before the command that a starter runs; 0: it is no
+ * starter, or no command follows. */
 static uint32_t before_command(const char *const *argv, uint32_t argc)
 {
 	const struct starter *s = starter_of(argv[0]);

@@ -13,8 +13,9 @@
 /* Layouts, the largest first: notes below the verdict (in addition to the most important ones,
  * which are always shown), lines of evidence below its reason, rows of the tables, things to do
  * next, how many of these have instructions, rows of ranks that did not end normally, lines of a
- * row, whether there is a last line, and whether the run's table has no more rows, however large
- * they are: the first instruction is worth more than a fifth one, and than a second thing to do. */
+ * row, and flags. FOOT: there is a last line. MERGED: large rows of the run's table are merged like
+ * small ones, since the first instruction is worth more than a fifth row or a second thing to
+ * do. */
 #define ALL SIZE_MAX
 enum { FOOT = 1, MERGED = 2 };
 static const struct form {
@@ -37,8 +38,8 @@ static const struct form {
 };
 #define FORMS (sizeof(forms) / sizeof(forms[0]))
 
-/* Tried first, with rows of more lines: the end of a row matters more than notes, further rows, and
- * further instructions. */
+/* The first UNCUT layouts are tried first with up to UNCUT_LINES lines in a row: the end of a row
+ * matters more than notes, further rows, and further instructions. */
 #define UNCUT 10 /* of the forms */
 #define UNCUT_LINES 4
 

@@ -34,9 +34,9 @@ static bool has_gain(const struct tfh_result *r, const struct tfh_advice *a)
 	return *gain;
 }
 
-/* Whether the verdict's own advice comes first even without a gain. What only computes may have a
- * larger gain elsewhere: one of more time than the steps compute for. A run that was killed before
- * it came to its steps has done something else. */
+/* Whether the verdict's own advice comes first even if its gain is unknown. Not if the steps are
+ * compute-bound and other advice saves more time than they compute; nor if the run was killed so
+ * early that what it did before the steps is what matters. */
 static bool leads(const struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

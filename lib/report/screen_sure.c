@@ -40,8 +40,8 @@ static void say_steps(struct sentence *s, const struct tfh_result *r)
 	}
 	if (!k)
 		return;
-	/* A few long steps may have most of the time, or one in each round a part of it: the
-	 * others are of another class, and no doubt. */
+	/* The verdict may be that of a few long steps with most of the time, or of one step in each
+	 * round. That the other steps have another class is then no reason for doubt. */
 	if (!r->lead && 2 * k->count < r->steps.count && (k->time_share > 0.5 || r->steps.rounds))
 		say(s, "%s of %s steps are %s", tfh_fmt_count(a, k->count),
 		    tfh_fmt_count(b, r->steps.count), tfh_class_name(cls));

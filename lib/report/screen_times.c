@@ -20,8 +20,8 @@ struct times {
 	size_t n;
 	double all_s;
 	char title[48];
-	bool tells;    /* the rest, if it is large, has the name of what is most of it */
-	char rest[24]; /* the name of what is merged */
+	bool tells;    /* a large merged row is named after its largest part */
+	char rest[24]; /* name of the merged row */
 	int name, bar; /* columns */
 };
 
@@ -75,7 +75,7 @@ static void name_rest(struct times *t, const char *largest)
 	}
 }
 
-/* Keeps at most that many rows: the smallest are merged in the last one. */
+/* Keeps at most `rows` rows: the smallest ones are merged into the last. */
 static void close_up(struct times *t, size_t rows)
 {
 	const double shown = 0.005 * t->all_s; /* a smaller share would print as 0 % */
@@ -87,7 +87,7 @@ static void close_up(struct times *t, size_t rows)
 	for (size_t least = least_row(t); least < t->n; least = least_row(t)) {
 		if (t->n < rows + (left_over(t) < shown) && t->row[least].seconds >= shown)
 			break;
-		largest = t->row[least].name; /* the last one is */
+		largest = t->row[least].name; /* the smallest first: the last one is the largest */
 		most = t->row[least].seconds;
 		t->n--;
 		memmove(&t->row[least], &t->row[least + 1], (t->n - least) * sizeof(t->row[0]));
@@ -119,8 +119,8 @@ static size_t largest_merged(const struct times *t)
 	return largest;
 }
 
-/* Keeps what is as large as a kept row: it must not be merged while a smaller one is named. Nor may
- * what is merged be larger than the steps, if it is a large part of the run. */
+/* Keeps rows that are as large as a kept one, since a row must not be merged while a smaller one is
+ * named. Nor may the merged rest be larger than the steps, if it is a large part of the run. */
 static void keep_larger(struct times *t)
 {
 	double least = t->all_s, merged = left_over(t), most;
@@ -140,7 +140,8 @@ static void keep_larger(struct times *t)
 	}
 }
 
-/* Loops whose first steps take longer than others. */
+/* The number of first steps of loops that the tree shows apart, because they take longer than
+ * others. */
 static uint64_t first_steps(const struct tfh_result *r)
 {
 	uint64_t n = 0;
@@ -150,7 +151,7 @@ static uint64_t first_steps(const struct tfh_result *r)
 	return n;
 }
 
-/* Parts of the run that have no parts, by what they are. */
+/* The run's time by kind, of those parts of its tree that are not divided further. */
 static void run_times(const struct tfh_result *r, struct times *t, size_t rows, bool merged)
 {
 	double seconds[TFH_BRANCH_COUNT];
@@ -202,7 +203,7 @@ static bool shows_parts(const struct tfh_result *r, size_t rows)
 
 static void add_compute(const struct tfh_result *r, struct times *t, size_t rows)
 {
-	/* The device computed, but for others. */
+	/* Time in which the device computed for other processes. */
 	double others = fmax(r->found.cause_s[TFH_CAUSE_COMPUTE_CONTENTION], 0); /* NaN: unknown */
 	bool parts = shows_parts(r, rows);
 
@@ -281,7 +282,8 @@ void tfh_screen_times(const struct tfh_page *page, size_t rows, bool merged)
 	run_times(page->r, &run, rows, merged);
 	step_times(page->r, &step, rows);
 	bool beside = run.n && step.n && tfh_page_columns(page) >= 2 * COLUMNS;
-	/* the shorter one costs no more lines if it is as long as the other */
+	/* the shorter table may have as many rows as the longer one beside it, at no cost in
+	 * lines */
 	if (beside && run.n < step.n)
 		run_times(page->r, &run, step.n, merged);
 	else if (beside && step.n < run.n)

@@ -45,8 +45,8 @@ static void add_caller(struct calling_lines *c, const struct tfh_seen_node *node
 							    .share = share};
 }
 
-/* A line stands for what it calls unless lines of the program below it have nearly all of its
- * time. */
+/* Finds the lines to show. A line stands for what it calls, unless lines of the program that it
+ * calls have nearly all of its time: then those are shown. */
 static void find_callers(struct calling_lines *c, uint32_t parent)
 {
 	const struct tfh_seen_tree *t = c->tree;

@@ -134,8 +134,8 @@ static bool removes_other_copies(const struct tfh_result *r, const struct tfh_wh
 		       TFH_BLOCKING_SHARE * tfh_step_s(r);
 }
 
-/* What the gain is without: the place, if removing the verdict's whole part would gain more, or
- * more than the verdict names; else NULL. */
+/* What the gain supposes to be removed, if that is not just what the verdict names: any copies, or
+ * the place of its line where removing the whole part would gain more. Otherwise NULL. */
 static const char *place_of(const struct tfh_page *page)
 {
 	const struct tfh_result *r = page->r;
@@ -185,8 +185,8 @@ static const char *change(char out[TFH_RANGE], double from, double to, const cha
 	return out;
 }
 
-/* Where no bound is known: about what the run would take with everything else as it was, as DO NEXT
- * says it, or that there is no estimate; and why. */
+/* For a what-if without a bound: about how long the run would take with everything else unchanged,
+ * as DO NEXT says it; or that there is no estimate, and why. */
 static void put_unbound(const struct tfh_result *r, const struct tfh_whatif *w, char *out,
 			size_t size)
 {
@@ -396,7 +396,7 @@ static double most_of_steps(const struct tfh_result *r, double share, double *li
 	return r->found.cpu_only ? most : *like_fastest;
 }
 
-/* Whether an advice is about the start of the run, which is no longer in a longer run. */
+/* Whether an advice is about the start of the run, which takes no longer in a longer run. */
 static bool is_start(const struct tfh_result *r, double saved_s)
 {
 	double seconds[TFH_BRANCH_COUNT];
@@ -406,9 +406,9 @@ static bool is_start(const struct tfh_result *r, double saved_s)
 			       fmax(seconds[TFH_BRANCH_STARTUP], seconds[TFH_BRANCH_FIRST]));
 }
 
-/* What takes longer than all the steps together, but the start of a program that runs once, gains
- * most and comes first: "run 15.5 -> at best 9.00 s, 1.72x (DO NEXT 1); ". "": nothing does. most:
- * what the steps may gain. */
+/* "run 15.5 -> at best 9.00 s, 1.72x (DO NEXT 1); ", if other advice saves more than all the steps
+ * take and gains more than they can (`most` is the factor), so that it comes first. Otherwise "",
+ * also if it is about the start of a program that runs once. */
 static const char *gain_besides(const struct tfh_page *page, double most, char *out, size_t size)
 {
 	const struct tfh_result *r = page->r;
@@ -440,8 +440,8 @@ static const char *cheaper(const struct tfh_page *page, char *out, size_t size)
 	return out;
 }
 
-/* What steps that take as long as the fastest would gain. On a crowded machine the others are slow
- * because they wait for a CPU; that wait is what CPUs of its own would save. */
+/* What would be gained if all steps were as fast as the fastest. On a crowded machine the others
+ * are slow because they wait for a CPU, so it is what CPUs of the job's own would gain. */
 static void like_the_fastest(const struct tfh_result *r, double most, double fastest, char *out,
 			     size_t size)
 {

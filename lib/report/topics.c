@@ -15,7 +15,7 @@ static void line(const struct tfh_page *page, const char *label, const char *tex
 
 /* ---- gain ---- */
 
-/* Whether the bound also supposes that what remains gets faster than it is on average. */
+/* Whether the bound also assumes that the rest of the step gets faster than it is on average. */
 static bool rest_is_faster(const struct tfh_result *r, const struct tfh_whatif *w)
 {
 	enum tfh_part part = tfh_remove_part(w->remove);
@@ -151,7 +151,8 @@ static void why_tier(const struct tfh_page *page)
 
 /* ---- a cause ---- */
 
-/* Seconds per step. Steps that are compute-bound have one cause for all of their computing. */
+/* Seconds per step that a cause takes. In compute-bound steps, the verdict's cause stands for all
+ * of the computing. */
 static double time_of(const struct tfh_result *r, enum tfh_cause cause)
 {
 	bool all = r->steady.cls == TFH_CLASS_COMPUTE_BOUND && r->steady.cause == cause;

@@ -1,7 +1,7 @@
 /*
- * The time of each rank's steps along the run, without waiting for other ranks. When ranks train
- * together, all steps take as long as the slowest rank's. So only their own time shows which rank
- * is slow, and when.
+ * The time of each rank's steps along the run, without the time in which the rank waits for others.
+ * All ranks that train together have the step time of the slowest one, so only their own time shows
+ * which rank is slow, and when.
  */
 #ifndef TFH_REPORT_PAGE_CURVES_H
 #define TFH_REPORT_PAGE_CURVES_H

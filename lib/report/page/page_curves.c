@@ -12,8 +12,8 @@
 #define LEAST_COLUMNS 8u
 #define ROW_PX 16u
 #define MAP_PX 640u
-/* The scale runs from a low quantile of the cells to a high one, and spans at least a fifth: less
- * is no difference. */
+/* The colour scale runs from a low quantile of the cells' values to a high one, and covers at least
+ * 20 %: smaller differences do not matter. */
 #define FEW 0.05
 #define LEAST_SPAN 1.2
 

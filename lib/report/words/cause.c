@@ -94,7 +94,7 @@ static const char *workers_advice(struct tfh_wording *w)
 		m->splits ? "" : " (short epochs: persistent_workers=True)");
 }
 
-/* It may be waiting for requests. */
+/* Says of a wait that may be for requests that it would then be no defect. */
 static void explain_chance(struct tfh_wording *w)
 {
 	if (w->r->found.serves == TFH_SERVES_MAYBE)
@@ -191,7 +191,7 @@ static const char *explain_retraced(struct tfh_wording *w)
 	       "give tf.function an input_signature with None for what changes";
 }
 
-/* How host time is explained; the last row: without a cause of its own. */
+/* What is said about host time, by cause. The last row is for time without a known cause. */
 static const struct {
 	enum tfh_cause cause;
 	enum tfh_remove remove;
@@ -222,7 +222,7 @@ static const struct {
 	 "the program's own code delays every step by %s while nothing else runs"},
 };
 
-/* How time of this row is explained, where samples show whom the thread waits for. */
+/* The same, in other words where samples show what the thread does or whom it waits for. */
 static const char *what_of(const struct tfh_result *r, size_t row)
 {
 	if (code_rows[row].cause == TFH_CAUSE_HOST_LOCK && tfh_seen_mostly(r, false))

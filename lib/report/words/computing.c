@@ -7,7 +7,7 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* Advice other than the usual about computing that no kind of kernel explains; NULL: none. */
+/* Advice about computing that no kind of kernel explains; NULL: the usual advice. */
 static const char *compute_advice(const struct tfh_result *r)
 {
 	double dense = 0;
@@ -32,7 +32,8 @@ static bool is_one_kernel(const struct tfh_result *r)
 	return r->steady.tier != 'C' && r->n_kernels == 1 && r->kernels[0].share_of_busy > 0;
 }
 
-/* "2 processes" that share the device, "other processes" if their number is not known. */
+/* Who shares the device: "other processes (2 on average)", or "other processes" if their number is
+ * unknown. */
 static const char *sharers(struct tfh_wording *w)
 {
 	double n = w->r->found.machine.gpu.processes;
@@ -87,7 +88,8 @@ static void advise_optimizer(struct tfh_wording *w)
 		   TFH_REMOVE_NONE);
 }
 
-/* Python that the step's graph calls, whose line is the verdict's: without all of it. */
+/* Advice about Python functions that the step's graph calls, if they have the verdict's line. The
+ * gain supposes that all of their time is gone. */
 static void advise_python(struct tfh_wording *w)
 {
 	const struct tfh_seen_workers *k = &w->r->found.workers;
@@ -109,8 +111,8 @@ static void advise_python(struct tfh_wording *w)
 			&gain);
 }
 
-/* A step is as long as the device that computes longest. even: its length if all computed as long;
- * NAN: not known. */
+/* A step takes as long as the device that computes longest. even: how long it would take if all
+ * devices computed for the same time; NAN: unknown. */
 static void advise_even_devices(struct tfh_wording *w, double even)
 {
 	double step = tfh_step_s(w->r);
@@ -249,7 +251,8 @@ void tfh_explain_kernels(struct tfh_wording *w)
 	const char *line = kernel_share(w);
 
 	tfh_evidence(w, blamed ? TFH_TELLS_KERNEL : TFH_TELLS_MORE, line);
-	/* where computing takes much less than what the verdict is about, it is no cost */
+	/* computing is no cost worth naming where it takes much less than what the verdict is
+	 * about */
 	if (!most || (!blamed && TFH_VERDICT_ALSO_PART * r->breakdown[TFH_PART_COMPUTE].share <
 					 r->verdict.share))
 		return;

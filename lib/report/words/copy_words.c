@@ -77,7 +77,8 @@ static struct tfh_remedy explain_again(struct tfh_wording *w)
 	return m;
 }
 
-/* Copies that were issued in time, but wait for kernels that need not be over. */
+/* Copies that were issued early enough, but behind an event that waits for kernels on which they do
+ * not depend. */
 static struct tfh_remedy explain_held(struct tfh_wording *w)
 {
 	tfh_evidence(w, TFH_TELLS_WHY,

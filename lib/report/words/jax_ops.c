@@ -5,7 +5,7 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* Whether it traces a function, or calls one that is jitted for the first time. */
+/* Whether this is JAX's code that traces a function, as at the first call of one that is jitted. */
 static bool traces(const struct tfh_seen_node *n)
 {
 	return strstr(n->file, "/jax/_src/interpreters/partial_eval.py") ||

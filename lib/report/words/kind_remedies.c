@@ -95,13 +95,14 @@ bool tfh_unloads(const struct tfh_result *r)
 	return r->pattern.recompiles && 2 * r->pattern.unloads >= r->pattern.recompiles;
 }
 
-/* A compiler's cache keeps what it loaded. */
+/* Modules that a compiler loads stay in its cache, so modules that are unloaded again are not a
+ * compiler's. */
 static bool loads_again(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_COMPILE && tfh_unloads(r);
 }
 
-/* Its kernels are captured already. */
+/* The launches replay captured graphs, so capturing is no advice. */
 static bool replays_graphs(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_HOST_LAUNCH && r->found.replays;
@@ -112,8 +113,8 @@ static bool prepares_launches(const struct tfh_result *r, enum tfh_cause cause)
 	return cause == TFH_CAUSE_HOST_LAUNCH && tfh_prepares_launches(r);
 }
 
-/* The other thread may also be one that takes results, and hands back the memory for the next
- * ones. */
+/* That another thread makes the batches is an assumption: it may also be one that takes results and
+ * hands back memory. */
 static bool supposes_maker(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return cause == TFH_CAUSE_INPUT_UNKNOWN && r->found.supposed;
@@ -200,7 +201,7 @@ static bool is_torch_for_cpu(const struct tfh_result *r, enum tfh_cause cause)
 	return is_torch_on_cpu(r, cause) && tfh_torch_lacks_cuda(r);
 }
 
-/* Its lines were sampled, so that no other tool has to look for them. */
+/* The lines were sampled, so no other tool is needed to find them. */
 static bool delays_seen(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return r->found.n_node &&
@@ -212,7 +213,7 @@ static bool delays_cpu_seen(const struct tfh_result *r, enum tfh_cause cause)
 	return r->found.cpu_only && delays_seen(r, cause);
 }
 
-/* Nothing else computes meanwhile. */
+/* On a CPU alone, nothing else computes while the host's code runs. */
 static bool delays_cpu(const struct tfh_result *r, enum tfh_cause cause)
 {
 	return r->found.cpu_only &&

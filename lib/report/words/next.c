@@ -87,7 +87,7 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 		return false;
 	if (is_of_restarts(r, part) || (part == TFH_PART_HOST && r->found.host_guessed))
 		return false;
-	/* on a crowded machine, of the step that its own work takes */
+	/* on a crowded machine, compared with the step without its waits for a CPU */
 	double step = tfh_step_s(r) -
 		      (blamed == TFH_CAUSE_HOST_CONTENTION ? r->found.contended.s_per_step : 0);
 	if (w->remove == TFH_REMOVE_EVERYTHING_BUT_COMPUTE || !(w->saved_s > 0) ||
@@ -100,7 +100,8 @@ static bool worth_removing(const struct tfh_result *r, const struct tfh_whatif *
 	       tfh_cause_part(blamed) != part;
 }
 
-/* Whether its gain is the verdict's: then it is a bound that says nothing about this place. */
+/* Whether fixing the place is said to gain the same as the verdict's fix. The figure is then a
+ * bound that says nothing about this place. */
 static bool gains_the_same(const struct tfh_wording *w, const struct tfh_place_gain *place)
 {
 	double first = w->n_advice ? w->advice[0].saved_s : NAN;
@@ -152,7 +153,7 @@ bool tfh_places_overlap(const struct tfh_result *r, const struct tfh_place_gain 
 static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *place,
 		    const struct next *next, size_t n)
 {
-	/* The work of both ends is that of all places that exchange something. */
+	/* both_s: the work at both ends of exchanges, which includes that of all these places. */
 	if (tfh_places_overlap(r, place, &r->place[r->line_place - 1]) || r->found.both_s > 0)
 		return true;
 	for (size_t i = 0; i < n; i++)
@@ -161,9 +162,9 @@ static bool is_told(const struct tfh_result *r, const struct tfh_place_gain *pla
 	return false;
 }
 
-/* Whether regular slow steps, such as those that evaluate, or a few long ones with a line of their
- * own cost much. Waits of the verdict's part are its own subject, and every n-th step of
- * accumulated gradients is an update. */
+/* Whether steps that are slow at regular intervals (such as those that evaluate), or a few long
+ * ones with a line of their own, cost much. Not if they are slow in the verdict's own part, which
+ * has its advice; nor if they are the updates of accumulated gradients. */
 static bool slow_steps_matter(const struct tfh_result *r)
 {
 	enum tfh_cause cause = r->steady.cause;
@@ -174,7 +175,8 @@ static bool slow_steps_matter(const struct tfh_result *r)
 	       r->found.slow.share >= TFH_REPORT_SLOW_ADVICE && !own && r->pattern.per_update <= 1;
 }
 
-/* The part of the tree that has the time of what leads; RUN: none. */
+/* The kind of part in the run's tree that holds the time which the verdict is about; RUN: the tree
+ * has none for it. */
 static enum tfh_branch lead_branch(enum tfh_segment lead)
 {
 	return lead == TFH_SEGMENT_CHECKPOINT ? TFH_BRANCH_CHECKPOINT
@@ -184,7 +186,7 @@ static enum tfh_branch lead_branch(enum tfh_segment lead)
 					      : TFH_BRANCH_RUN;
 }
 
-/* Seconds that a part of the run takes besides what other advice is about: the verdict's,
+/* Seconds that a part of the run takes, without the time that other advice is about: the verdict's,
  * and that about compiling and imports. */
 static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 {
@@ -193,12 +195,13 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 	double seen = tfh_spent(r, kind) * tfh_start_share(r, kind);
 	double s = fmax(seen - tfh_compiled_in(r, kind), 0);
 
-	/* A program that only predicts has these as its steps. */
+	/* In a program that only predicts, the predictions are its steps. */
 	if (kind == TFH_BRANCH_PREDICT && s >= TFH_VERDICT_MOST_SHARE * r->steps.total_s &&
 	    !(tfh_spent(r, TFH_BRANCH_TRAIN) + tfh_spent(r, TFH_BRANCH_STEP) > 0))
 		return 0;
 
-	/* What a callback evaluates is part of the steps, and of the tree's evaluation. */
+	/* Evaluation in a callback is counted in the steps, where the verdict is about it, and
+	 * again in the tree. */
 	if (kind == TFH_BRANCH_EVALUATE && !lead && r->line_place &&
 	    tfh_callback_evaluates(r, r->verdict.cause) &&
 	    r->place[r->line_place - 1].gain.saved_s > 0)
@@ -209,7 +212,7 @@ static double besides_lead(const struct tfh_result *r, enum tfh_branch kind)
 		return fmax(s - lead->evaluates_s, 0);
 	if (kind == own)
 		return kind == TFH_BRANCH_BETWEEN ? 0 : s - lead->total_s;
-	/* the tree has no part of its own for it */
+	/* without a part of its own in the tree, the verdict's time is within that between loops */
 	bool within = kind == TFH_BRANCH_BETWEEN && !(tfh_spent(r, own) > 0);
 	return within ? s - lead->total_s : s;
 }
@@ -242,7 +245,7 @@ static const struct tfh_place_gain *place_of(const struct tfh_result *r, enum tf
 	return &r->place[most];
 }
 
-/* What is told to be gained by fixing a part: the gain of its place, if that is known. */
+/* The predicted gain of fixing a part: that of its main place, if known. */
 static const struct tfh_whatif *part_gain(const struct tfh_result *r, const struct tfh_whatif *all)
 {
 	const struct tfh_place_gain *g = place_of(r, tfh_remove_part(all->remove));
@@ -292,8 +295,8 @@ static bool recurs(const struct tfh_result *r, enum tfh_branch kind)
 	return within > TFH_VERDICT_MOST_SHARE * tfh_spent(r, kind);
 }
 
-/* Of a run that was killed, what happens once is told only where it came to hardly any step: a
- * longer run has more of these. */
+/* For a run that was killed, what happens only once is reported only if there were hardly any
+ * steps: a longer run would have had more of them, but no more of this. */
 static size_t besides_steps(const struct tfh_result *r, struct next *next)
 {
 	double wall = r->n_tree ? r->tree[0].wall_s : 0;

@@ -21,8 +21,8 @@ const char *tfh_least_waiting(struct tfh_wording *w)
 				  "saving): do it less often, in a thread, or a part of it on each "
 				  "rank",
 				  late->rank);
-	/* The judged rank is the one that is busy itself for longest. If it waits, too,
-	 * all are late in turns. */
+	/* If the judged rank waits least, or the one that does mostly waits for others, too, no
+	 * rank is slower than all others. */
 	if (least->process == r->process || least->cls == TFH_CLASS_NONE ||
 	    least->cls == TFH_CLASS_COMMUNICATION_BOUND)
 		return "the ranks are late in turns: give them batches of the same size, and do "

@@ -7,8 +7,8 @@
 #include "report/words/remedy.h"
 #include "report/words/words.h"
 
-/* Computing between loops. If the steps compute next to nothing, it is their work,
- * for which the program waits there. */
+/* Computing between loops. If the steps compute next to nothing, it is work that they only issue,
+ * and for which the program waits between the loops. */
 static const char *between_steps(struct tfh_wording *w, const struct tfh_recurring *x,
 				 const char *share, const char *each)
 {
@@ -214,8 +214,8 @@ const char *tfh_lead_no_bound(const struct tfh_result *r)
 	return all ? "what each step compiles again may run faster or slower once it stays" : NULL;
 }
 
-/* What loops wait for at their beginnings, the first one waits for, too, if it took about that
- * long, and what makes the batches faster may do so in their steps. */
+/* What faster batches save besides the waits at the beginnings of further loops: that of the first
+ * loop, if its start took about as long, and the steps' own waits for input. */
 static double saves_of_batches(const struct tfh_result *r, double each)
 {
 	double first = tfh_spent(r, TFH_BRANCH_FIRST) + tfh_spent(r, TFH_BRANCH_STARTUP);
@@ -226,8 +226,8 @@ static double saves_of_batches(const struct tfh_result *r, double each)
 	       (also ? r->recurring[train - 1].blocked_s : 0);
 }
 
-/* What its removal saves at best; NAN: computing can only be made cheaper. Between loops only the
- * program's preparations run, and a fix may make the rest of them unnecessary, too. */
+/* What removing it saves at best; NAN: computing can be made cheaper, but not removed. Between
+ * loops only the program's preparations run, and a fix may make all of them unnecessary. */
 static double saves(struct tfh_wording *w, const struct tfh_recurring *x)
 {
 	const struct tfh_result *r = w->r;
@@ -259,8 +259,8 @@ bool tfh_advise_waits(struct tfh_wording *w, double s)
 	return true;
 }
 
-/* The first advice, if it is about the same cause in the steps: what both lose is one item. False:
- * it is not. */
+/* Merges the advice about x with the first one, if that is about the same cause in the steps: what
+ * both cost is one item. False: they have different causes. */
 static bool joins(struct tfh_wording *w, const struct tfh_recurring *x, const char *finding)
 {
 	struct tfh_advice *steps = &w->advice[0];
@@ -295,8 +295,8 @@ static void first_advice(struct tfh_wording *w, const struct tfh_recurring *x)
 					   .how = "at best "};
 }
 
-/* The sentence so far is about the steps. Puts another one before it. few: what to say of the
- * steps; NULL: that sentence. */
+/* Puts a new sentence in front. The present one, which is about the steps, becomes evidence; `few`,
+ * if not NULL, takes its place. */
 static void put_first(struct tfh_wording *w, const char *text, const char *few)
 {
 	const char *cause = tfh_cause_name(w->r->steady.cause);
@@ -345,7 +345,8 @@ static double times(const struct tfh_change *x)
 	return fmax(x->from_s, x->to_s) / fmin(x->from_s, x->to_s);
 }
 
-/* What has most of it. How long processes that it waits for are held up is not recorded. */
+/* What most of a change is due to. Other programs on the CPUs are named only for time of the host
+ * itself: how long they held up processes that it waits for is not recorded. */
 static const char *of_change(struct tfh_wording *w, const struct tfh_change *x)
 {
 	bool on_cpus =

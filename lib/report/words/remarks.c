@@ -12,8 +12,8 @@ void tfh_note_supply(struct tfh_wording *w)
 {
 	const struct tfh_supply *s = &w->r->supply;
 	const char *why = "the pipeline only works while a batch is requested";
-	/* A step then takes as long as the longer of a batch and the rest, which take headroom
-	 * batches together. */
+	/* Now a step takes a batch and the rest, in all `headroom` times a batch. With batches made
+	 * ahead, it would take the longer of the two. */
 	double ahead = s->headroom / fmax(1, s->headroom - 1);
 	bool on_request =
 		w->r->steady.cls == TFH_CLASS_INPUT_BOUND && s->basis == TFH_SUPPLY_ON_REQUEST;
@@ -60,7 +60,7 @@ const char *tfh_no_more_threads(const struct tfh_wording *w)
 	if (r->steady.cls == TFH_CLASS_INPUT_BOUND &&
 	    (!r->found.workers.more.to || r->found.workers.more.from))
 		return ": more threads or loader workers will not help";
-	/* A program that runs one thread at a time has none to take away either. */
+	/* A program that runs one thread at a time has no number of threads to change. */
 	if (r->found.contended.own > 0 && r->found.contended.own <= 1)
 		return "";
 	return r->steady.cls == TFH_CLASS_HOST_BOUND || r->steady.cause == TFH_CAUSE_COMPUTE_CPU
@@ -72,7 +72,7 @@ void tfh_note_machine(struct tfh_wording *w)
 {
 	const struct tfh_machine_findings *m = &w->r->found.machine;
 
-	/* Who had the CPUs while the steps waited for one says as much. */
+	/* Not if it was already said who had the CPUs while the steps waited for one. */
 	bool told = w->r->found.contended.share >= TFH_CROWDED_SHARE &&
 		    !isnan(w->r->found.contended.busy);
 	if (m->busy > 0 && !told)
@@ -103,8 +103,8 @@ void tfh_note_machine(struct tfh_wording *w)
 					 percent(w, m->memory), m->swap / 1e6));
 }
 
-/* Copies of threads elsewhere pass through the link between the processors, as does memory that
- * they allocate. */
+/* Copies by threads on another memory node than the device's pass through the link between the
+ * processors, and so does memory that these threads allocate. */
 static void note_far(struct tfh_wording *w)
 {
 	const struct tfh_machine_findings *m = &w->r->found.machine;
@@ -254,8 +254,9 @@ static void stalls(struct tfh_wording *w)
 		tfh_remark(w, text);
 }
 
-/* Whether only an optimizer's updates show the steps, and most of the time is what comes before
- * each n-th of them: the user of an agent that acts and then learns counts something else. */
+/* Whether the steps are known only by an optimizer's updates, and most of the time is what precedes
+ * every n-th of them. For an agent that acts and then learns, the user counts something else as
+ * steps. */
 static bool are_updates(const struct tfh_result *r)
 {
 	return !r->steps.rounds && r->steps.clock_name &&
@@ -373,7 +374,8 @@ static void discarded(struct tfh_wording *w, const struct tfh_discarded *g)
 			g->end_s - g->start_s, tfh_into_run(w->r, g->start_s), steps));
 }
 
-/* Computing is then no bound: without the waiting of the threads, it could be at the same time. */
+/* If kernels of several threads never overlap, the time of computing is no lower bound: without the
+ * threads' waits, kernels could run at the same time. */
 static void threads_in_turn(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;

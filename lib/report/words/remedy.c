@@ -303,7 +303,7 @@ static bool drops_most(const struct tfh_result *r)
 	return false;
 }
 
-/* Whether a stage only hands on, cuts or joins elements. */
+/* Whether a stage only passes on, divides or joins elements. */
 static bool hands_on(const struct tfh_input_stage *s)
 {
 	static const char *const words[] = {"TensorSlice", "Shuffle", "Repeat", "Zip",
@@ -316,7 +316,8 @@ static bool hands_on(const struct tfh_input_stage *s)
 	return false;
 }
 
-/* Whether a batch is made of many elements one by one, and handing these on is all the work. */
+/* Whether many elements are passed on one by one for each batch, and passing them on is all the
+ * work. */
 static bool goes_singly(const struct tfh_result *r)
 {
 	const struct tfh_input_stage *slow = &r->input[0];
@@ -375,8 +376,8 @@ static bool is_called(const struct tfh_seen_node *node, const char *function)
 	       tfh_ends_with(node->function, function);
 }
 
-/* Seconds per step in which a method of Keras makes pipelines. A callback may call predict() within
- * fit(). */
+/* Seconds per step in which a method of Keras makes pipelines. The innermost method counts: a
+ * callback may call predict() within fit(). */
 static double makes(const struct tfh_result *r, const char *method)
 {
 	static const char *const methods[] = {".predict", ".evaluate", ".fit"};

@@ -26,8 +26,9 @@ struct tfh_remedy tfh_plain_remedy(enum tfh_cause cause);
 
 /* kind_remedies.c: finding and advice for this cause in this job. */
 struct tfh_remedy tfh_remedy_in(const struct tfh_result *r, enum tfh_cause cause);
-/* Whether samples show the thread mostly waiting for a lock that another thread holds, among its
- * waits for threads; or (work) until another thread has done something, rather than running. */
+/* Whether samples show that most of the thread's waits for other threads are for a lock that one of
+ * them holds; with `work`, that it mostly waits for another thread to do something, rather than
+ * running. */
 bool tfh_seen_mostly(const struct tfh_result *r, bool work);
 /* Whether training steps unload most of the modules that they load: a compiler keeps them. */
 bool tfh_unloads(const struct tfh_result *r);
@@ -44,17 +45,19 @@ bool tfh_remedy_evaluates(const struct tfh_result *r, enum tfh_cause cause, stru
 bool tfh_opens_anew(const struct tfh_result *r);
 /* Whether the time of this cause is mostly that of loading whole files. */
 bool tfh_loads_files(const struct tfh_result *r, enum tfh_cause cause);
-/* Whether the step waits for a pool's results although its processes have so little to do that they
- * would not fill the wait even one after the other: what is between takes the time. */
+/* Whether the step waits for a pool's results although the tasks are so short that, even one after
+ * the other, they would not fill the wait: sending them takes the time. */
 bool tfh_sends_tasks(const struct tfh_result *r);
 /* Whether most of the verdict's time at its line is a wait for a pool of processes or threads. */
 bool tfh_waits_for_pool(const struct tfh_result *r);
 /* Whether it is single processes that the steps start anew, rather than a pool. */
 bool tfh_starts_process(const struct tfh_result *r);
-/* Whether the steps make a pool anew, and that is what the cause is about, or has the pool do. */
+/* Whether each step creates a new pool or process, and the cause is about that or about what the
+ * pool does. */
 bool tfh_makes_pools(const struct tfh_result *r, enum tfh_cause cause);
 
-/* The same if the first stage of the input pipeline, which is slow, is so for this cause. */
+/* Finding and advice if the slow stage of the input pipeline, the first in the list, is slow for
+ * this cause. */
 struct tfh_remedy tfh_stage_remedy(const struct tfh_result *r, enum tfh_cause cause);
 
 /* If most of what was seen in steps is a method of Keras that makes an input pipeline in each call:

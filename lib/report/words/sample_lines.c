@@ -126,7 +126,7 @@ static const char *times_text(struct tfh_wording *w, const struct tfh_seen_line 
 		l->samples ? tfh_phrase(w, " (sampled, +-%s)", tfh_phrase_error(w, l->off_s)) : "");
 }
 
-/* The time that a verdict is about which is not that of the steps. */
+/* The name of the time that the verdict is about, if that is not the steps'. */
 static const char *lead_time(const struct tfh_result *r)
 {
 	static const char *const words[TFH_SEGMENT_COUNT] = {
@@ -186,7 +186,8 @@ static const char *line_text(struct tfh_wording *w, bool share)
 		return tfh_phrase(w, "%s%s in %s",
 				  l->given ? tfh_function_of(w, l->given) : "its stage",
 				  l->given ? ", given to its stage" : " is made", at);
-	/* Backtraces of calls measure nothing where the cause is more than these calls. */
+	/* Backtraces show where calls were made, which says nothing about time if the cause is more
+	 * than these calls. */
 	if (!l->samples && w->r->verdict.cause != TFH_CAUSE_COMPUTE_CPU)
 		return tfh_phrase(w, "%s%s%s",
 				  l->kind == TFH_LINE_ASKS     ? "asked for in "
@@ -298,7 +299,7 @@ static void workers_line(struct tfh_wording *w, bool placed)
 		tfh_evidence(w, TFH_TELLS_LINE, holder_text(w));
 		return;
 	}
-	/* One that itself mostly waits is not busy. */
+	/* Workers that mostly wait themselves are not busy. */
 	bool waits = k->runs * 2 < k->busy;
 	const char *does = tfh_phrase(w, waits ? "%.0f %% waiting" : "%.0f %% busy",
 				      100 * (waits ? k->busy - k->runs : k->busy));

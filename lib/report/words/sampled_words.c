@@ -42,7 +42,8 @@ static const struct sampled_row {
 	{TFH_CAUSE_NONE, "waits", "look at the line"},
 };
 
-/* What a step calls is not jitted as a whole, so no cache and no equal shapes would help. */
+/* Where the function that a step calls is not jitted as a whole: neither a cache nor equal shapes
+ * would help. */
 static const struct sampled_row traces = {
 	TFH_CAUSE_HOST_COMPILE, "retraces JAX functions",
 	"wrap the whole function that the step calls there in jax.jit, once, before the loop: "
@@ -155,7 +156,7 @@ static void say_steps(struct tfh_wording *w)
 				tfh_short_file(l->file), l->first, to, times));
 }
 
-/* Whether the verdict's line is that of the other threads which the main thread waits for. */
+/* Whether the verdict's line is one of the other threads, for which the main thread waits. */
 static bool is_makers(const struct tfh_result *r)
 {
 	const struct tfh_seen_line *l = &r->found.line;
@@ -375,8 +376,9 @@ static void advise_other_places(struct tfh_wording *w)
 					 strcmp(first, todo) != 0 ? todo : "the same");
 }
 
-/* The cause with most of what would keep steps from being compute-bound once the verdict's part is
- * gone, or computing, if that takes more than this part; NONE: there is none. */
+/* What to fix next: the largest cause of a class that alone would still keep the steps from being
+ * compute-bound, or computing, if it takes more time than the verdict's class. NONE: there is
+ * none. */
 static enum tfh_cause second_cause(const struct tfh_result *r)
 {
 	const double *share = r->found.sampled.cause;

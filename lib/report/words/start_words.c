@@ -75,8 +75,8 @@ static const char *one_line(struct tfh_wording *w, const struct tfh_start_line *
 	return tfh_phrase(w, "%.0f %% in %s (%s)", percent, tfh_function_of(w, l->function), at);
 }
 
-/* Of the share `of` of the part; less than all: without imports.
- * `told`: the largest one was already reported. */
+/* The lines and functions with much of a part's time. `of`: the share of the part to be explained;
+ * if less than all, imports are left out. `told`: the largest was already reported. */
 static const char *lines(struct tfh_wording *w, const struct tfh_seen_start *s, bool told,
 			 double of)
 {
@@ -175,8 +175,8 @@ const char *tfh_start_seen(struct tfh_wording *w, enum tfh_branch part, bool tol
 		       : "";
 }
 
-/* Whether the steps do not go through its function, whose name then tells what the program does
- * besides them. */
+/* Whether the line's function is not among the steps' callers. Its name then tells what the program
+ * does besides the steps. */
 static bool is_besides(const struct tfh_result *r, enum tfh_branch part,
 		       const struct tfh_start_line *l)
 {
@@ -261,7 +261,8 @@ void tfh_advise_imports(struct tfh_wording *w)
 		return;
 	const char *most =
 		*l->imports ? tfh_phrase(w, ", mostly %s", module_of(w, l->imports)) : "";
-	/* without a gain: it does not grow with the run, so all that does comes first */
+	/* no gain is given: imports take no longer in a longer run, so advice about what does comes
+	 * first */
 	tfh_advise(
 		w, tfh_phrase(w, "imports%s: %s, once per run", most, tfh_phrase_time(w, s)), NULL,
 		"import only what is used, and where it is used: python -X importtime shows what "
@@ -280,8 +281,8 @@ static bool notes_imports(const struct tfh_result *r, enum tfh_branch kind, doub
 	       !(imports_to_advise(r) > 0);
 }
 
-/* What was seen in a part of the run, as far as advice does not say it: that about a whole run has
- * the lines of its parts. */
+/* What was seen in a part of the run and has no advice. In a whole run with steps, advice names the
+ * lines of each part, so only imports are left. */
 static const char *untold(struct tfh_wording *w, const struct tfh_seen_start *s, double wall)
 {
 	if (w->r->end != TFH_END_EXIT || !w->r->steps.count)

@@ -67,8 +67,8 @@ static size_t innermost(const char *where)
 	return (size_t)((caller && caller < end ? caller : end) - where);
 }
 
-/* Bytes of the innermost frame of `a` in front of what it ends with like that of `b`, in whole
- * words. */
+/* How many bytes of `a`'s innermost frame precede the words that it has in common with the end of
+ * `b`'s. */
 static int own_part(const char *a, const char *b)
 {
 	const char *x = a + innermost(a), *y = b + innermost(b), *own = x;

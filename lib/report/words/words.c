@@ -6,7 +6,8 @@
 #include "model/big.h"
 #include "report/words/words.h"
 
-/* If the verdict is contention, it already says so. True: there is a remark. */
+/* A remark about waits for a CPU, unless the verdict is about them. Returns whether there is
+ * one. */
 static bool remark_contention(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
@@ -260,8 +261,8 @@ static void explain_class(struct tfh_wording *w)
 			      "an estimate from the best bandwidth seen");
 }
 
-/* For the rank that the others wait for: whether its computing makes it late. No class of blocking
- * time shows that. */
+/* Says of the rank that the others wait for whether its computing makes it late, which no class of
+ * blocking time shows. */
 static void explain_straggler(struct tfh_wording *w)
 {
 	const struct tfh_result *r = w->r;
