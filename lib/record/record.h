@@ -64,7 +64,7 @@ uint64_t tfh_pause_over(struct tfh_self *self, uint64_t now);
 
 /* 200 us in ticks; UINT64_MAX (no CPUTIME records) until the tick rate is known. */
 extern uint64_t tfh_long_ticks;
-/* Shorter calls are neither long nor want a backtrace. */
+/* In ticks: shorter calls need neither a CPUTIME record nor a backtrace. */
 extern uint64_t tfh_notable_ticks;
 void tfh_notable_from(uint64_t ticks);
 #pragma GCC visibility pop
@@ -391,7 +391,7 @@ static tfh_hot uint32_t tfh_handle_known(struct tfh_self *self, enum tft_name ki
 /* The same for a stream; threads mostly use one at a time, which is kept in self->stream. */
 uint32_t tfh_stream_find(struct tfh_self *self, uint64_t stream);
 
-/* Where the cache has a function, if it does. */
+/* The only entry of the cache that can hold this function. */
 static tfh_hot struct tfh_function *tfh_function_slot(struct tfh_self *self, uint64_t handle)
 {
 	return &self->room->functions[(uint32_t)handle * 0x9e3779b1u >> 26];
@@ -449,8 +449,8 @@ void tfh_unhooked(const char *name);
  * Thread-safe. */
 void tfh_note_torch(const char *what);
 
-/* A framework's setting and where it is kept. It is read once a second and written when it changes.
- * All of it must stay valid. Thread-safe. */
+/* A framework's setting and where it is kept. It is read once a second, and recorded when it
+ * changes. All of it must stay valid. Thread-safe. */
 #define TFH_SETTINGS_AT_MOST 16u
 #define TFH_SETTING_VALUES 4u
 struct tfh_setting_at {

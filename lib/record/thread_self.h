@@ -12,8 +12,8 @@
 #include "base/arch.h"
 #include "format/layout.h"
 
-/* Surer than __builtin_expect(), or the compiler moves work into the unusual paths that the usual
- * one then waits for. */
+/* With the lower probability that __builtin_expect() supposes, the compiler lets the usual path
+ * wait for work of the unusual ones. */
 #define tfh_likely(x) __builtin_expect_with_probability(!!(x), 1, 0.99999)
 #define tfh_unlikely(x) __builtin_expect_with_probability(!!(x), 0, 0.99999)
 
@@ -103,7 +103,7 @@ struct tfh_self {
 	uint64_t tail_cache; /* last seen ring->tail */
 	uint64_t half;	     /* from this head on, more than half of the ring may be in use */
 	uint64_t last_end;   /* t_end of the last hooked call, for CPUTIME after a gap */
-	uint64_t placed;     /* likewise, when a short call last got its place (stacks.c) */
+	uint64_t placed;     /* likewise, of the last short call that got a place (stacks.c) */
 	/* generation: of the journal this ring belongs to (fork), TFH_NO_RING without one; handles:
 	 * the caches of ids are valid while this is the process's number */
 	struct tfh_epoch seen;

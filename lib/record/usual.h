@@ -1,7 +1,7 @@
 /*
- * The usual way to leave a call: it ends on a thread that has no other call open and runs none of
- * our code. The instructions of a call that is entered and left in the usual way are what it costs,
- * so everything else is in functions that are not inlined.
+ * The usual way to leave a call: the call ends on a thread that has no other call open and runs
+ * none of our code. Nearly all calls take this path, so its instructions are what recording costs.
+ * Everything else is in functions that are not inlined.
  */
 #ifndef TFH_RECORD_USUAL_H
 #define TFH_RECORD_USUAL_H
@@ -23,9 +23,9 @@ static tfh_hot bool tfh_alone(const struct tfh_self *self)
 	return self->state == tfh_state(1, 0);
 }
 
-/* With tfh_alone(): sets the guard to TFH_GUARD_CALL, by its highest byte, since the compiler would
- * need a second instruction for a constant of eight. Nothing reads the state as a whole before it
- * is written as a whole, but a signal handler. */
+/* With tfh_alone(): sets the guard to TFH_GUARD_CALL by a store of its highest byte, since a
+ * constant of eight bytes would take a second instruction. A load of the whole state would stall on
+ * that store, but before the whole is written again only a signal handler loads it. */
 static tfh_hot void tfh_guard_filling(struct tfh_self *self)
 {
 	static_assert(TFH_GUARD_CALL << 8 == 0, "one byte");

@@ -358,9 +358,9 @@ static bool record(void)
 	}
 }
 
-/* Who sets up: the flusher or the thread that started it, whichever takes it first. The number of
- * the flusher, and what has happened. It is not reset: a flusher may come when the recording that
- * it was meant for is long over. */
+/* Which thread sets the recording up: the flusher or the thread that started it, whichever sets
+ * TURN_TAKEN first. Holds flags and, above them, the flusher's number. It is never reset: a flusher
+ * may begin to run long after the recording that it was meant for is over. */
 static uint32_t turn; /* atomic, futex */
 
 enum {

@@ -257,7 +257,7 @@ static void obey_plan(uint64_t now_ns)
 		g.end = (int64_t)(tick - tfh_gpu_span_last) > 0 ? tick : tfh_gpu_span_last;
 }
 
-/* After `gpu on --steps`, an earlier `gpu off` is true again. */
+/* At the end of `gpu on --steps N`, an earlier `gpu off` applies again. */
 static void end_steps(uint64_t *control)
 {
 	uint64_t word = __atomic_load_n(control, __ATOMIC_ACQUIRE);

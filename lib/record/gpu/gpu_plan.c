@@ -96,8 +96,8 @@ static void keep(uint32_t set, uint32_t clear)
 	__atomic_or_fetch(control, set, __ATOMIC_ACQ_REL);
 }
 
-/* Begins early: a step counts only if all ops of the one before are known, from the end of those of
- * the step before that. */
+/* Starts CUPTI early: a step can be judged only if all ops since the end of the step but one before
+ * it are known. */
 static enum tfh_gpu_event leads(void)
 {
 	await(plan.first > MARGIN ? plan.first - MARGIN : 0,

@@ -19,8 +19,8 @@ static const char *const local_types[] = {
 	"ext2", "ext3",	    "ext4",  "xfs",   "btrfs",	  "zfs",   "f2fs",   "jfs",    "bcachefs",
 	"vfat", "squashfs", "erofs", "tmpfs", "devtmpfs", "ramfs", "rootfs", "overlay"};
 
-/* How many bytes of `path` a mount point of the list covers, without its last word: 0 means none.
- * Blanks and similar characters are octal numbers there. */
+/* How many bytes of `path` a mount point covers; 0: the path is not below it. The mount point ends
+ * at a blank; blanks and similar characters in it are octal escapes. */
 static size_t covers(const char *point, const char *path)
 {
 	size_t n = 0;

@@ -35,8 +35,9 @@
  * Python's frames: at most 4 us in 5 ms. */
 #define SHORT_NS 20000u
 #define SHORT_APART_NS 5000000u
-/* Backtraces of pauses and short calls, which nobody asked for, take at most this part of a
- * thread's time: 0.5 %. Some may be taken ahead, since the first of a thread takes longest. */
+/* Backtraces of pauses and short calls are taken unasked, so they use at most this part of a
+ * thread's time: 0.5 %. Some may be taken in advance of it, since a thread's first one takes
+ * longest. */
 #define WALK_SHARE 200u
 #define WALK_AHEAD_NS 1000000000u
 
@@ -188,7 +189,8 @@ static uint32_t __attribute__((noinline)) stack_here(struct tfh_self *self, uint
 	return number;
 }
 
-/* The backtrace in a process without Python, unless these took their part of the thread's time. */
+/* The backtrace in a process without Python, as long as such backtraces keep to their part of the
+ * thread's time. */
 static uint32_t cheap_walk(struct tfh_self *self)
 {
 	uint64_t begin = tfh_ticks(), paid = self->walks_paid;
@@ -203,7 +205,7 @@ static uint32_t cheap_walk(struct tfh_self *self)
 	return number;
 }
 
-/* For a call that has just ended. */
+/* For a short call that has just ended: only one per SHORT_APART_NS gets a place. */
 static uint32_t sampled(struct tfh_self *self)
 {
 	uint32_t place;
@@ -214,7 +216,7 @@ static uint32_t sampled(struct tfh_self *self)
 	place = tfh_place_here(self);
 	if (place)
 		return number_of(NULL, 0, place);
-	/* Whoever wants backtraces only of very slow calls wants none of these. */
+	/* If the setting asks for backtraces of very slow calls only, short calls get none. */
 	return slow_ticks <= short_apart ? cheap_walk(self) : 0;
 }
 

@@ -22,14 +22,14 @@
 #include "record/watch/workers.h"
 
 #define MEAN_NS 10000000ull
-/* Used while steps have their first budget, since a short run has few. */
+/* While steps run and the budget for their beginning lasts: a short run needs samples, too. */
 #define MEAN_FIRST_NS 2500000ull
 #define MEAN_MOST_NS 1000000000ull
 #define SHARE 500u /* samples may use 1/500 of the run's time: 0.2 % of one CPU */
 #define COST_TIMES 4u
 #define COST_OF 4u /* samples over which the cost is averaged */
-/* CPU time, once. Imports and compilers, which have deep stacks, must leave the second budget to
- * the steps. */
+/* Budgets of CPU time that are granted once, in addition to SHARE: one at any time, the other only
+ * while steps run, since imports and compilers, which have deep stacks, would use up all of it. */
 #define FIRST_NS 5000000ull
 #define FIRST_OF_STEPS_NS 15000000ull
 #define OPEN_NS 100000000ull /* calls open for this long are sampled */
@@ -488,7 +488,8 @@ static void pace(uint64_t now_ns)
 	cost = cost < COST_TIMES * samples.cost_ns ? cost : COST_TIMES * samples.cost_ns;
 	samples.cost_ns += cost / COST_OF - samples.cost_ns / COST_OF;
 	mean = mean_now(now_ns);
-	/* Changes in discrete steps, so that records differ in nothing else. */
+	/* Takes few different values: the interval is part of each record, and records that differ
+	 * in nothing else take less space. */
 	samples.mean_ns = MEAN_FIRST_NS;
 	while (samples.mean_ns < mean)
 		samples.mean_ns += samples.mean_ns / 4;

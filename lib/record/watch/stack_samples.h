@@ -15,7 +15,7 @@
 
 /* All functions are called on the flusher. */
 
-/* Called once, before the first round. function: with which this thread began. */
+/* Called once, before the first round. `function`: the start routine of the flusher's thread. */
 void tfh_sampling_begin(uint64_t function);
 /* Time until the next sample, in ns; UINT64_MAX: there are none. */
 uint64_t tfh_sampling_wait(uint64_t now_ns);

@@ -16,7 +16,7 @@
 #define PAUSE_NS 30000000000ull
 #define LOSSES_MAX 256u
 #define SEAL_NS 30000000000ull
-/* after which samples are written that no sealing has taken along */
+/* after this time, samples are written without waiting for records */
 #define SAMPLES_NS 5000000000ull
 #define SAMPLES_IDLE_NS 60000000000ull /* of a process that makes no calls */
 #define SEAL_MEMORY_NS 1000000000ull   /* records in plain memory die with the process */
@@ -69,8 +69,8 @@ static void ring_loss(struct tft_ring *ring)
 		 last ? last : tfh_ticks()); /* 0: the thread has no clock (confined.c) */
 }
 
-/* Added to the one count before it is removed from the other, so a kill in between loses
- * nothing. */
+/* Adds to the journal's count before subtracting from the one in memory, so that a kill in between
+ * loses nothing. */
 void tfh_take_early_losses(void)
 {
 	uint64_t early = __atomic_load_n(&tfh_recorder.beyond_early, __ATOMIC_RELAXED);
