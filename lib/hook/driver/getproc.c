@@ -58,8 +58,8 @@ struct routes {
 };
 
 /*
- * A thread that finds no table builds one, and the first one complete is kept. No thread waits for
- * another, which might wait for the loader, or be missing in a forked child.
+ * A thread that finds no table builds one, and the first complete one is kept. No thread waits for
+ * another one, which might itself wait for the loader, or might not exist in a forked child.
  */
 static struct routes *known; /* atomic */
 

@@ -344,7 +344,7 @@ static void finish_change(struct tfh_self *self, uint16_t fn, struct graph *g)
 		publish(self, fn, exec, version, &sum);
 }
 
-/* After an update the program still names nodes as at instantiation. */
+/* After an update, the program goes on using the node handles of the instantiation. */
 static void keep_handles(const struct nodes *before, struct nodes *after)
 {
 	bool same = before->n == after->n;

@@ -14,7 +14,8 @@
 #include "record/stacks/stacks.h"
 #include "record/usual.h"
 
-/* The call was not entered in the usual way; leaving it in that way would be code for nothing. */
+/* The call was not entered in the usual way, so the inlined code that leaves it in the usual way is
+ * omitted. */
 #define TFH_CALL_UNUSUAL 0x80u
 
 /* A completed call; known at compile time except self, begin and result. `self`: the thread that
@@ -103,9 +104,9 @@ static inline bool tfh_returned(struct tfh_call *call)
 	return call->self != NULL;
 }
 
-/* Records a call with three words, in whatever way it takes. The call comes in pieces, since a
- * struct would have to be in memory on the usual way, too: `what` as in tfh_what(), props in its
- * flags. */
+/* Records a call with three words that did not take the usual path throughout. Its members are
+ * separate arguments, since a pointer to a struct would force the usual path to keep it in memory,
+ * too. `what` is as in tfh_what(), with props in its flags. */
 void tfh_words_unusual(struct tfh_self *self, uint64_t begin, uint64_t what, CUresult result,
 		       CUstream stream, uint64_t a, uint64_t b, uint64_t c);
 /* The same for a launch; w0 lacks the function's id. */

@@ -31,8 +31,9 @@
 	FIRST(name, params, argv)
 #define REAL(name, params) ((CUresult(*) params)tfh_real[TFH_FN_##name])
 
-/* Everything but a usual call is in a function of its own, so that a usual call leaves the
- * arguments where they are until it passes them on. The function takes them over by a jump. */
+/* Everything but a usual call is in a separate function, which is reached by a jump with the
+ * program's arguments still in place. So a usual call need not save them before it passes them
+ * on. */
 #define UNUSUAL(function, name, args, properties, all_params, params, argv, open_arg, place,       \
 		before, note)                                                                      \
 	__attribute__((cold, noinline)) CUresult function all_params                               \
@@ -75,7 +76,8 @@
 	USUAL(name, args, properties, unusual_##name argv, params, argv, open_arg, (void)0, note)
 
 /* A launch has arguments on the stack. If a jump handed them over, the compiler would copy them to
- * registers at the begin of every call. So its unusual way is called, with the place. */
+ * registers at the beginning of every call. So the unusual path is called, and the place is a
+ * further argument. */
 #define WITH_PLACE(...) (__VA_ARGS__, struct tfh_record_frame place)
 #define AND_PLACE(...) (__VA_ARGS__, PLACE)
 #define CUDA_FN_LAUNCH(name, family, args, dir, properties, version, params, argv, open_arg, note) \

@@ -17,7 +17,8 @@ static uint32_t __attribute__((noinline)) new_number(const struct tfh_py_code *c
 			   });
 }
 
-/* *marked: whether a mark of a copy stands for this code object. */
+/* The place of a frame. *none: its address holds no code object. *marked: the code object's mark
+ * identifies it. */
 static uint32_t read_place(const struct tfh_py *py, tfh_py_view view, void *how,
 			   const struct tfh_py_frame *frame, uint32_t caller, bool *none,
 			   bool *marked)

@@ -89,7 +89,8 @@ static uint32_t read_called(const struct tfh_py_target *t, struct tfh_py_copies 
 	return inner ? inner : place;
 }
 
-/* Under the frame's mark, a place is known without that function. */
+/* Makes the key of a place with a called C function from the frame's mark, which alone is the key
+ * of the place without it. */
 #define OF_CALLED 0x63616c6cull
 
 static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies *copies,
@@ -106,8 +107,8 @@ static uint32_t with_called(const struct tfh_py_target *t, struct tfh_py_copies 
 	return place;
 }
 
-/* The loops of the process's own threads. What is on their stacks may lead anywhere, and use up the
- * room for copies, so they come last. */
+/* Reads the loops of one of the process's own threads. Called last, since what is on a thread's
+ * stack may lead anywhere and use up the room for copies. */
 static void read_loops(const struct tfh_py *py, struct tfh_py_copies *copies,
 		       const struct tfh_py_frame *frame, uint32_t n, struct tfh_place_seen *seen)
 {
