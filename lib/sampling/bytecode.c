@@ -5,7 +5,7 @@
 #include "base/map.h"
 #include "sampling/units.h"
 
-#define HEADS 256u /* loops, and places that jump back to their conditions */
+#define HEADS 256u /* loops, and conditions that are jumped back to */
 #define NOWHERE (NONE - 1)
 #define RANGES 12 /* from this version on, a range's iterator does not show where it began */
 
@@ -13,9 +13,9 @@ static struct tfh_units *bytecode; /* of the one thread that samples */
 
 /* ---- a loop ---- */
 
-/* Where its iterations begin. In 3.10 to 3.13, the condition of a `while` loop is also at the end
- * of its body, from where the next iteration begins after the first condition; `continue` jumps to
- * the first one. */
+/* Where a loop's iterations begin. In 3.10 to 3.13, the condition of a `while` loop is compiled
+ * twice: before the body, where `continue` jumps to, and at the end of the body, from where the
+ * next iteration begins at the body. */
 struct head {
 	uint16_t body, condition; /* condition: NONE if it is the same */
 };
@@ -25,7 +25,8 @@ static bool is_head(const struct head *h, uint16_t i)
 	return i != NONE && (i == h->body || i == h->condition);
 }
 
-/* What can reach a jump back to the head without beginning another iteration. */
+/* Marks the loop's instructions: those that can reach a jump back to the head without beginning
+ * another iteration. */
 static void find_body(struct tfh_units *b, const struct head *h)
 {
 	bool changed = true;
@@ -52,8 +53,8 @@ static void find_body(struct tfh_units *b, const struct head *h)
 		b->in[i] = tfh_units_is_instruction(b, i);
 }
 
-/* Whether a way through the loop leads from after `from` to `to`, or to the next iteration if that
- * is NONE, without passing `avoid` or beginning another iteration. */
+/* Whether a path through the loop leads from behind `from` to `to` (NONE: to the next iteration)
+ * without passing `avoid` or beginning another iteration. */
 static bool leads(struct tfh_units *b, const struct head *h, uint16_t from, uint16_t to,
 		  uint16_t avoid)
 {
@@ -81,8 +82,8 @@ static bool leads(struct tfh_units *b, const struct head *h, uint16_t from, uint
 	return false;
 }
 
-/* Leaves what no way through the loop leads to, such as the handlers of exceptions, which may be
- * far after the loop. */
+/* Unmarks what no path through the loop reaches, such as exception handlers, which may be far
+ * behind the loop. */
 static void leave_handlers(struct tfh_units *b, const struct head *h)
 {
 	leads(b, h, h->body, NOWHERE, NONE);
@@ -90,8 +91,8 @@ static void leave_handlers(struct tfh_units *b, const struct head *h)
 		b->in[i] &= b->seen[i] || i == h->body || (i >= h->condition && i < h->body);
 }
 
-/* Whether the store is passed exactly once in each iteration, and nothing else in the loop stores
- * the variable. */
+/* Whether each iteration passes the store exactly once, and nothing else in the loop stores the
+ * variable. */
 static bool counts_loop(struct tfh_units *b, const struct head *h, uint16_t store, uint32_t lo,
 			uint32_t hi)
 {
@@ -105,7 +106,8 @@ static bool counts_loop(struct tfh_units *b, const struct head *h, uint16_t stor
 	return true;
 }
 
-/* Marks what leads into the loop, while the variable is not stored. */
+/* Marks the instructions from which the loop can be entered without another store of the variable
+ * in between. */
 static void find_entries(struct tfh_units *b, const struct head *h, struct tfh_py_var v)
 {
 	bool changed = true;
@@ -128,7 +130,7 @@ static void find_entries(struct tfh_units *b, const struct head *h, struct tfh_p
 	}
 }
 
-/* What the counter is when the loop begins. */
+/* Finds the value of the counter when the loop begins. */
 static void find_start(struct tfh_units *b, const struct head *h, struct tfh_py_code_loop *l)
 {
 	uint32_t first = 0, found = 0;
@@ -149,7 +151,7 @@ static void find_start(struct tfh_units *b, const struct head *h, struct tfh_py_
 	}
 	while (first + 1 < b->n && !tfh_units_is_instruction(b, first))
 		first++;
-	/* It has been set before this code began. */
+	/* The variable may have been set before this function ran. */
 	if ((b->seen[first] || is_head(h, (uint16_t)first)) &&
 	    (l->counter.where == TFH_PY_GLOBAL || l->counter.where >= TFH_PY_CELL ||
 	     (l->counter.where == TFH_PY_FAST && (uint32_t)l->counter.index < b->f->arguments))) {
@@ -199,7 +201,8 @@ static bool stays(const struct tfh_units *b, uint16_t i)
 	return i != NONE && b->in[i];
 }
 
-/* The condition on which this instruction stays in the loop is that the counter is below an end. */
+/* Finds the loop's end, if this instruction stays in the loop only while the counter is below an
+ * end. */
 static bool find_end_at(const struct tfh_units *b, uint16_t i, struct tfh_py_code_loop *l)
 {
 	uint8_t op = b->op[i];
@@ -240,8 +243,9 @@ static void find_end(const struct tfh_units *b, struct tfh_py_code_loop *l)
 			return;
 }
 
-/* Of several counters of a loop, the one that its end depends on; one that goes on also counts what
- * no sample shows. Others than this function may store attributes. */
+/* Which of two counters of a loop to use. An attribute is worse, since other functions may store
+ * it, too. Better is one that the loop's end depends on, and one that is not reset when the loop is
+ * entered again: it also counts the iterations that no sample has seen. */
 static bool is_better(const struct tfh_py_code_loop *a, const struct tfh_py_code_loop *than)
 {
 	int x = 8 * (a->counter.where != TFH_PY_ATTR) + 4 * (a->end.where != 0) + 2 * a->goes_on +
@@ -252,7 +256,7 @@ static bool is_better(const struct tfh_py_code_loop *a, const struct tfh_py_code
 	return !than->counter.where || x > y;
 }
 
-/* Whether a generator gives one element in each iteration of the loop. */
+/* Whether a generator yields exactly one element in each iteration of the loop. */
 static bool yields_once(struct tfh_units *b, const struct head *h, uint32_t lo, uint32_t hi)
 {
 	uint16_t at = NONE;
@@ -348,7 +352,7 @@ static uint32_t find_heads(struct tfh_units *b, struct head head[HEADS])
 	for (uint32_t i = 0; i < n; i++)
 		if (b->op[head[i].body] != TFH_PY_OP_FOR)
 			head[i].condition = condition_of(b, head[i].body);
-	/* What is another one's condition has no body of its own. */
+	/* A head that is another loop's condition is no loop of its own. */
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t k = 0;
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TFH_PY_UNITS_MOST 12288u /* of bytecode that is searched, two bytes each */
+#define TFH_PY_UNITS_MOST 12288u /* code units, two bytes each, of a function that is searched */
 #define TFH_PY_CODE_LOOPS 16u
 
 enum tfh_py_where {
@@ -29,11 +29,11 @@ struct tfh_py_var {
 
 struct tfh_py_code_loop {
 	uint16_t lo, hi; /* from its first unit to after its last one */
-	uint16_t store;	 /* of the counter, which has one more after it */
+	uint16_t store;	 /* the instruction that stores the counter, increased by one */
 	bool is_for;
-	bool yields;	/* once in each iteration */
-	bool goes_on;	/* the counter is not set to a number when the loop begins again */
-	bool has_start; /* it begins with `start`, in the first loop if it goes on */
+	bool yields;	/* exactly once in each iteration */
+	bool goes_on;	/* the counter is not reset when the loop is entered again */
+	bool has_start; /* the counter begins with `start`; if it goes on, at the first entry */
 	int32_t start;
 	struct tfh_py_var counter; /* NOWHERE: there is none */
 	struct tfh_py_var end;	   /* the loop ends when the counter has reached it ... */

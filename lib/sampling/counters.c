@@ -1,7 +1,7 @@
 /*
- * A counter is read together with the frame's instruction, which tells whether the running
- * iteration is in it yet, and read again after its value: a small int lives until the variable gets
- * another one, and its memory may then become another int's.
+ * A counter is read together with the frame's current instruction, which shows whether the running
+ * iteration is already counted. The variable is read again after the value: its int object lives
+ * only until the variable gets another value, and the memory may then hold another int.
  */
 #include "sampling/counters.h"
 
@@ -17,8 +17,8 @@
 
 /* Code objects. Up to 3.10 the bytecode is an object of its own. */
 #define LOCATED 11	       /* from this version on, it is the end of the code object */
-#define ARGUMENTS_BEFORE_10 24 /* bytes before the first line: arguments, those by position, and */
-#define ARGUMENTS_BEFORE 16    /* those by name */
+#define ARGUMENTS_BEFORE_10 24 /* bytes from the argument counts to the first line */
+#define ARGUMENTS_BEFORE 16    /* the same from 3.11 on */
 #define ARGUMENTS_BYTES 12
 #define VARIABLE_ARGUMENTS 2
 #define CODE_BYTES_10 48
@@ -36,12 +36,12 @@
 #define FRAME_GLOBALS 24
 #define FRAME_NAMES 40
 #define CODE_LOCALS_10 28
-#define FRAME_FAST_9 360 /* up to 3.9; of 3.10: */
+#define FRAME_FAST_9 360 /* up to 3.9 */
 #define FRAME_FAST_10 352
 #define FRAME_BYTES_MOST 128u
 
 #define CELL_VALUE 16
-#define INT_HEAD 16 /* its sign and number of digits, from 3.12 on in another way */
+#define INT_HEAD 16 /* its sign and number of digits; encoded differently from 3.12 on */
 #define INT_DIGITS 24
 #define INT_BITS 30
 #define INT_COMPACT 12
@@ -331,7 +331,7 @@ static uint64_t place_of(struct counter_reading *r, const uint8_t *f, struct tfh
 		       : 0;
 }
 
-/* Where in a loop a frame is. */
+/* Where in a loop a frame is, relative to the store of the counter. */
 enum progress { OUTSIDE, BEFORE_STORE, STORING, BEHIND_STORE };
 
 static enum progress progress_in(const struct tfh_py_code_loop *l, int32_t at)
@@ -385,8 +385,8 @@ static enum tfh_py_count count_of(const struct tfh_py_code_loop *l)
 	return l->goes_on ? TFH_PY_COUNTER_ON_FROM : TFH_PY_COUNTER_FROM;
 }
 
-/* `value`, `end`: of the counter, without its start. `runs`: the running iteration is not in it
- * yet. The condition of the loop's end comes before the iteration. */
+/* `value`, `end`: of the counter, less its start. `runs`: the running iteration is not counted yet.
+ * At the end there is none: only the condition is evaluated once more. */
 static struct tfh_py_counted counted(const struct tfh_py_code_loop *l, int64_t value, int64_t end,
 				     bool runs)
 {
@@ -435,7 +435,7 @@ bool tfh_py_counted(const struct tfh_py *py, struct tfh_py_counters *k, struct t
 	for (int try = 0; try < TRIES && got < 0; try++) {
 		enum progress p = progress_now(&r, l, now);
 
-		/* While it is stored, it is not known whether it has been. */
+		/* At the store itself, it is unknown whether the counter has been increased. */
 		if (p == OUTSIDE || p == STORING)
 			continue;
 		got = value_of(&r, now, l->counter, k->entry[loop][0], &value);

@@ -8,14 +8,14 @@
 /* What counts a loop's iterations. The values are those of start.json. */
 enum tfh_py_count {
 	TFH_PY_ITERATOR,
-	TFH_PY_COUNTER,		/* a variable that begins anew each time that the loop is entered */
-	TFH_PY_COUNTER_ON,	/* one that goes on, having begun with 0 or a known number */
-	TFH_PY_COUNTER_FROM,	/* like the first one, but it is not known with which number */
-	TFH_PY_COUNTER_ON_FROM, /* like the second one, likewise */
+	TFH_PY_COUNTER,		/* a variable that is reset each time the loop is entered */
+	TFH_PY_COUNTER_ON,	/* one that goes on counting; it began with a known number */
+	TFH_PY_COUNTER_FROM,	/* like COUNTER, but its first number is unknown */
+	TFH_PY_COUNTER_ON_FROM, /* like COUNTER_ON, but its first number is unknown */
 	TFH_PY_COUNTS
 };
 
-/* The loops of code objects that were met. They are valid for one process; begin with zeros. */
+/* Loops of the code objects seen so far, of one process. All zeros at first. */
 #define TFH_PY_COUNTED_CODES 512u
 #define TFH_PY_COUNTED_LOOPS 512u
 struct tfh_py_counters {

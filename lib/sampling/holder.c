@@ -59,7 +59,7 @@ void tfh_holder_begin(uint64_t function)
 	     at += sizeof(word))
 		if (copy(self + at, &word, sizeof(word)) && word == function)
 			holder.begin_at = at;
-	/* Its neighbours lead back to it, or it is no such list. */
+	/* A list entry's neighbours refer back to it; otherwise this is no such list. */
 	if (!holder.begin_at || !copy(holder.list, next, sizeof(next)) ||
 	    !copy(next[0], back, sizeof(back)) || back[1] != holder.list)
 		holder.begin_at = 0;

@@ -9,7 +9,7 @@
 enum tfh_py_kind {
 	TFH_PY_UNKNOWN,
 	TFH_PY_NO_ITERATOR,
-	TFH_PY_CALLABLE, /* such as the end of a context manager */
+	TFH_PY_CALLABLE, /* such as a context manager's __exit__ */
 	TFH_PY_RANGE,
 	TFH_PY_INDEX_OF,
 	TFH_PY_INDEX, /* of an object whose length is not known */
@@ -23,8 +23,7 @@ enum tfh_py_kind {
 	TFH_PY_SEQUENCE /* from 3.15 on, a loop over it has no iterator */
 };
 
-/* Types that were met, each at a place that its address gives. They are valid for one process;
- * begin with zeros. */
+/* Types seen so far, of one process: a hash table by address. All zeros at first. */
 #define TFH_PY_TYPES 256u
 struct tfh_py_types {
 	uint64_t type[TFH_PY_TYPES];

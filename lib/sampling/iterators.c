@@ -6,7 +6,7 @@
 
 /* Only the outer frames are searched: a program's main loop is among them. */
 #define FRAMES_MOST 32u
-/* Loops, context managers and half-evaluated expressions of one frame that are searched. */
+/* Stack slots of a frame that are searched: loops, context managers, half-evaluated expressions. */
 #define SLOTS 8u
 /* Nested iterators: enumerate of a zip of a generator over a range. */
 #define NESTED 5
@@ -80,7 +80,7 @@ static bool enumerate_loop(const struct tfh_loop_reading *r, uint64_t object, in
 	return tfh_py_word_at(r, object + FIELD, &out->done);
 }
 
-/* Of several iterators in step, the first that is known. `at`: the field that has their tuple. */
+/* Of several iterators that advance together (zip, map), the first whose count is known. */
 static bool first_loop(const struct tfh_loop_reading *r, uint64_t object, int depth,
 		       struct tfh_py_loop *out)
 {
@@ -97,7 +97,8 @@ static bool first_loop(const struct tfh_loop_reading *r, uint64_t object, int de
 	for (uint64_t i = 0; i < n; i++, before = item) {
 		if (!tfh_py_word_at(r, tuple + TFH_PY_TUPLE_ITEMS(r->py->minor) + 8 * i, &item))
 			return false;
-		/* One iterator that is taken from several times: zip(*[it] * 8). */
+		/* The same iterator several times, as in zip(*[it] * 8), counts more elements than
+		 * iterations. */
 		if (item == before)
 			return false;
 		found = found || loop_of(r, item, depth + 1, out);
@@ -132,8 +133,9 @@ static bool dict_loop(const struct tfh_loop_reading *r, uint64_t object, struct 
 	return p && out->left <= size;
 }
 
-/* Slots of a frame's evaluation stack: their address and number, at most SLOTS. While the frame
- * executes, its stack's end is in a register: above it, there may be references to what is gone. */
+/* The slots of a frame's evaluation stack: their address and number, at most SLOTS. While a frame
+ * executes, the end of its stack is only in a register, so slots beyond it, whose references are
+ * stale, may be among these. */
 static uint64_t slots_of(const struct tfh_loop_reading *r, uint64_t frame, uint32_t *n)
 {
 	const struct tfh_py_layout *at = &r->py->at;
@@ -194,7 +196,7 @@ static uint32_t frame_loops(const struct tfh_loop_reading *r, uint64_t frame, in
 	return n;
 }
 
-/* A generator gives an element in each iteration of its own innermost loop, as a rule. */
+/* As a rule, a generator yields one element in each iteration of its own innermost loop. */
 static bool generator_loop(const struct tfh_loop_reading *r, uint64_t object, int depth,
 			   struct tfh_py_loop *out)
 {
@@ -241,9 +243,9 @@ static uint32_t generator_among(const struct tfh_loop_reading *r, const uint64_t
 	return 0;
 }
 
-/* An iterator of a class written in Python mostly passes on what a generator gives, which it keeps
- * (Keras' epochs). Which attribute that is, is looked for once in each class: to look at all of
- * them in each sample would cost more than the rest of it. */
+/* Most iterators of classes written in Python pass on what a generator yields, which they keep as
+ * an attribute (Keras' epochs). Which attribute that is, is found out once per class: reading all
+ * attributes in each sample would cost more than the rest of it. */
 static bool object_loop(const struct tfh_loop_reading *r, uint64_t object, int depth,
 			struct tfh_py_loop *out)
 {
@@ -258,7 +260,8 @@ static bool object_loop(const struct tfh_loop_reading *r, uint64_t object, int d
 	if (!kept) {
 		kept = generator_among(r, value, n);
 		slot = tfh_py_type_slot(r->types, type,
-					&free); /* what was met may have taken its place */
+					/* types learned meanwhile may have taken the slot */
+					&free);
 		if (free)
 			return false;
 		r->types->kept[slot] = (uint8_t)kept;
@@ -360,7 +363,7 @@ static bool next_loop(const struct tfh_loop_reading *r, const struct stacked *on
 	return false;
 }
 
-/* The code may show where a range begins whose iterator does not. */
+/* If a range's iterator does not show where it began, the function's code may. */
 static void begin_at(const struct tfh_py_code_loop *l, struct tfh_py_loop *out)
 {
 	if (!l->of_range || out->sure || l->from < 0 || (int64_t)out->done < l->from)
@@ -369,11 +372,10 @@ static void begin_at(const struct tfh_py_code_loop *l, struct tfh_py_loop *out)
 	out->sure = true;
 }
 
-/* Adds the loops of a frame, outermost first: those that iterators on the stack count, and others
- * by the program's counters. Returns their number. *cut: one of them changed meanwhile, and was
- * left out with all that is inside of it. Iterators beyond those of the function's loops belong to
- * calls that are being made, list(map(f, x)): what C code takes from them is no loop of the
- * program. */
+/* Adds the loops of a frame, outermost first: those with an iterator on the stack, and others by
+ * the program's counters. Returns their number. *cut: one of them changed meanwhile, and was left
+ * out with all loops inside it. Iterators beyond those of the function's loops belong to calls in
+ * progress, such as list(map(f, x)): what C code takes from them is no loop of the program. */
 static uint32_t add_loops(const struct tfh_loop_reading *r, const struct tfh_py_frame *frame,
 			  const struct stacked *on, uint32_t at, uint32_t end,
 			  struct tfh_py_loop *out, uint32_t most, bool *cut)

@@ -13,17 +13,17 @@
 struct tfh_py_loop {
 	uint32_t frame; /* index of the frame, as passed in */
 	uint64_t done;	/* elements given so far, including that of the running iteration */
-	bool sure; /* of that; not where the iterator may have begun with another number than 0 */
-	uint64_t left; /* elements that remain; TFH_PY_LEFT_UNKNOWN: not known */
+	bool sure;	/* `done` is exact: it is known with which number the iterator began */
+	uint64_t left;	/* elements that remain; TFH_PY_LEFT_UNKNOWN: not known */
 	enum tfh_py_count count;
 };
 #define TFH_PY_LEFT_UNKNOWN UINT64_MAX
 
-/* The loops of the outer frames among these (innermost first), at most `most`, outermost first.
- * Returns their number. Unknown are: iterators of classes written in Python, unless they keep a
- * generator that gives an element in each iteration of its loop, or the loop has a counter; `while`
- * loops that have none; and what is inside of one that has changed meanwhile. The frames' code
- * objects must have been fetched. */
+/* The loops of the outermost of these frames (given innermost first), at most `most`, outermost
+ * first. Returns their number. Left out are loops over iterators of classes written in Python,
+ * unless these keep a generator that yields once in each iteration of its own loop, or the loop has
+ * a counter; `while` loops without a counter; and everything inside a loop that changed meanwhile.
+ * The frames' code objects must have been fetched. */
 uint32_t tfh_py_loops(const struct tfh_py *py, struct tfh_py_types *types, struct tfh_py_copies *c,
 		      const struct tfh_py_frame *frame, uint32_t n, struct tfh_py_loop *out,
 		      uint32_t most);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#define RELATIVE_10 10 /* up to the version before, jumps count bytes */
-#define OPERATORS 11   /* from this version on, one opcode has all of them */
+#define RELATIVE_10 10 /* from this version on, jumps count units; before, bytes */
+#define OPERATORS 11   /* from this version on, one opcode is for all operators */
 #define ADD_OPERATOR 0
 #define INPLACE_ADD_OPERATOR 13
 
@@ -165,8 +165,8 @@ static struct tfh_py_var attribute_of(const struct tfh_units *b, uint16_t object
 					     .of_index = of.index};
 }
 
-/* The instruction that loads the object whose attribute this one loads. It may be loaded once for
- * the attribute and for storing it again. */
+/* The instruction that loads the object whose attribute this one loads. In `object.name += 1`, the
+ * object is loaded once and copied. */
 static uint16_t object_of(const struct tfh_units *b, uint16_t i)
 {
 	uint16_t at = tfh_units_only_before(b, i);
@@ -183,8 +183,8 @@ uint16_t tfh_units_begin(const struct tfh_units *b, uint16_t i)
 		       : i;
 }
 
-/* What an attribute is stored to, after an addition: `object.name += 1` has the object below the
- * sum, `object.name = object.name + 1` loads it again. */
+/* The attribute that is stored after an addition. `object.name += 1` keeps the object on the stack
+ * below the sum; `object.name = object.name + 1` loads it again. */
 static struct tfh_py_var stored_attribute(const struct tfh_units *b, uint16_t store, uint16_t *add)
 {
 	uint16_t at = tfh_units_only_before(b, store), load;
@@ -220,7 +220,8 @@ bool tfh_units_same(struct tfh_py_var a, struct tfh_py_var b)
 
 bool tfh_units_stores(const struct tfh_units *b, uint32_t i, struct tfh_py_var v)
 {
-	/* Two variables may be the same object. */
+	/* Two variables may refer to the same object, so a store to any object's attribute of this
+	 * name counts. */
 	if (v.where == TFH_PY_ATTR && b->op[i] == TFH_PY_OP_STORE_ATTR)
 		return b->arg[i] == (uint32_t)v.index;
 	if (v.where == TFH_PY_ATTR)
@@ -286,8 +287,8 @@ struct tfh_py_var tfh_units_stored(const struct tfh_units *b, uint16_t store, st
 
 /* ---- ranges ---- */
 
-/* What is on the stack after this instruction, which was `depth` before, not touching the lowest
- * of them; 0: that is not known. */
+/* The depth of the stack after this instruction, if it was `depth` before and the instruction
+ * leaves the lowest element alone; 0: unknown. */
 static uint32_t depth_after(const struct tfh_units *b, uint16_t i, uint32_t depth)
 {
 	enum tfh_py_op op = (enum tfh_py_op)b->op[i];

@@ -21,8 +21,9 @@ struct tfh_units {
 	bool is_target[UNITS];
 	uint32_t arg[UNITS];
 	uint16_t before[UNITS], after[UNITS], target[UNITS]; /* NONE: there is none */
-	bool in[UNITS];					     /* the loop that is being looked at */
-	bool seen[UNITS];				     /* by the present search */
+	/* inside the loop that is being examined */
+	bool in[UNITS];
+	bool seen[UNITS]; /* reached by the current search */
 	uint16_t todo[UNITS];
 	uint16_t store[COUNTERS];
 	uint32_t stores;
@@ -40,7 +41,8 @@ void tfh_units_followers(const struct tfh_units *b, uint32_t i, uint16_t to[2]);
 /* The instruction before this one, which is always executed before it; NONE: there is none. */
 uint16_t tfh_units_only_before(const struct tfh_units *b, uint16_t i);
 
-/* The instruction with which loading what this one loads begins: the object, for an attribute. */
+/* The first of the instructions that load what this one loads: for an attribute, the one that loads
+ * the object. */
 uint16_t tfh_units_begin(const struct tfh_units *b, uint16_t i);
 /* The variable that an instruction loads or stores, or the int. A stored attribute: only one that
  * has grown. */
