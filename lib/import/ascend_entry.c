@@ -12,12 +12,14 @@
 #include "base/text.h"
 #include "import/kineto.h"
 
-/* Rows of exchanges are no streams of the device: their numbers are above all streams'. */
+/* Rows of exchanges are not streams of the device, so they get numbers above those of all
+ * streams. */
 #define EXCHANGES 100000
 
-/* Ops are named after functions (trans_TransData_0, MEMCPY_ASYNC); what a stream waits for or
- * signals, in capitals (EVENT_WAIT) or in words (Notify Wait). "Other" is what the profiler has no
- * name for, as the waits and copies of an exchange; the profiler does not count it as computing. */
+/* Ops are named after functions (trans_TransData_0, MEMCPY_ASYNC); waits and signals of a stream
+ * have names in capitals (EVENT_WAIT) or of several words (Notify Wait). "Other" is what the
+ * profiler has no name for, such as the waits and copies of an exchange; it does not count as
+ * computing. */
 static uint8_t task_of(const char *name)
 {
 	const char *p = name;
@@ -49,8 +51,8 @@ static uint8_t step_of(struct tfh_kineto_entry *e)
 	return TFH_KINETO_NOTE;
 }
 
-/* A call of the runtime (AscendCL); other layers repeat it. What launches ops is known by its
- * arrow. */
+/* Calls of the runtime (AscendCL). Other layers repeat them, and calls that launch ops are known by
+ * their arrows. */
 static uint8_t call_of(struct tfh_kineto_entry *e)
 {
 	static const char runtime[] = "AscendCL@aclrt";

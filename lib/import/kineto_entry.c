@@ -53,8 +53,8 @@ void tfh_kineto_free(struct tfh_kineto *k)
 	free(k);
 }
 
-/* Whether the file is one of those in which Ascend's profiler writes tasks, exchanges or steps once
- * more. The whole trace has rows of the runtime, or of what overlaps. */
+/* Whether the file only repeats tasks, exchanges or steps: Ascend's profiler writes such files
+ * beside the whole trace, which alone has rows of the runtime or of what overlaps. */
 static bool is_part(const struct tfh_kineto *k)
 {
 	for (uint32_t i = 0; i < k->labels; i++)
@@ -296,7 +296,8 @@ static int begin_process(struct tfh_kineto *k)
 	return process < 0 ? -ENOMEM : 0;
 }
 
-/* An NPU's arrow: nothing else is recorded of the call that it begins at. Its ids take 64 bits. */
+/* Adds the launch from which an NPU's arrow starts: nothing else is recorded of that call. Ids of
+ * these arrows take 64 bits. */
 static int add_npu_arrow(struct tfh_kineto *k, struct tfh_kineto_entry *e)
 {
 	const struct tfh_fn_info *launch = &tfh_fn_table[TFH_FN_cuLaunchKernel];

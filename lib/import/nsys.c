@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What a database without any table of nsys' may be. */
+/* What a database without any of nsys' tables may be instead. */
 static const char *other_database(struct tfh_tables *t)
 {
 	static const char rocprofs[] = "rocprof's database: use the results.json written with it",

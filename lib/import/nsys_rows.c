@@ -14,7 +14,7 @@
 
 #define FIRST_CALLS 1000 /* correlation ids: nsys itself takes some hundred before the first call */
 #define CONTEXT_NS 10000000    /* no context is made in less; other calls take microseconds */
-#define NO_STREAM 0xffffffffll /* nor event */
+#define NO_STREAM 0xffffffffll /* neither a stream nor an event */
 
 /* ---- texts, processes, threads ---- */
 
@@ -255,13 +255,12 @@ static void add_wait(const struct tfh_nsys *n, struct tfh_nsys_process *p, int64
 		ev->w[0] = (uint64_t)w->event + 1;
 }
 
-/* Whether a call gives the device work. */
 /* CUDA's runtime creates a context, which takes from 30 ms to seconds, in the first call that needs
- * one (it depends on the version which those are); programs that call the driver leave much of that
- * to their first call, too. So the first call, if it is an allocation (or a free: `cudaFree(0)`),
- * does not count as allocating. Nor do calls that take as long as a context before the first one
- * that allocates or gives the device work: nothing else makes them slow. The first call of all may
- * be a copy or a memset, which takes that long for no other reason. */
+ * one (which calls do depends on the version); programs that call the driver leave much of that to
+ * their first call, too. So the first call, if it is an allocation (or a free: `cudaFree(0)`), does
+ * not count as allocating. Nor do calls that take as long as creating a context, before the first
+ * one that allocates or gives the device work: nothing else makes them slow. The very first call
+ * may be a copy or a memset, which then takes that long only because of the context. */
 static int note_first(struct tfh_nsys *n, struct tfh_nsys_process *p, int64_t correlation,
 		      const char *name, struct tfh_event *ev)
 {

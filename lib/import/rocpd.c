@@ -14,7 +14,7 @@
 #include "import/nsys.h"
 #include "model/symbols/kernel_name.h"
 
-#define CONTEXT_NS 10000000 /* the runtime does not start in less; other allocations take less */
+#define CONTEXT_NS 10000000	/* starting the runtime takes longer; other allocations take less */
 #define MOST_BYTES (1ull << 48) /* of a copy */
 #define DEFAULT_STREAM 100000	/* + queue: streams were not recorded, or it is the default one */
 
@@ -239,8 +239,8 @@ static int note_first(struct rocpd *r, struct job_process *p, const char *name,
 	return ev->fn ? 0 : -ENOMEM;
 }
 
-/* What a call copies. One that waits for its copy seldom has pinned memory, which is for those that
- * do not. */
+/* What a call copies. The host memory of a call that waits for its copy is taken for pageable:
+ * pinned memory is mostly for calls that do not wait. */
 static void add_copy(const struct rocpd *r, const struct tfh_table_row *row, struct tfh_event *ev)
 {
 	int64_t event = tfh_row_int(row, EVENT, -1);

@@ -2,10 +2,10 @@
  * The JSON of TensorFlow 1's `timeline.Timeline(run_metadata.step_stats)`: one call of a session.
  * Each device is a process: "/job:localhost/replica:0/task:0/device:GPU:0 Compute" has what the
  * executor did for it on the host, "/device:GPU:0/stream:13 Compute" what a stream ran. The streams
- * "all" and "memcpy" repeat the others. Arguments name the node of the graph: that is how an op is
- * joined with what it launched. Threads are only lanes that keep events of a process from
- * overlapping, so the events of all executors are laid out anew: what is not concurrent is one
- * thread's.
+ * "all" and "memcpy" repeat the others. An event's arguments name its node of the graph, by which
+ * an op is joined with what it launched. The threads are only rows in which no events overlap, so
+ * the events of all executors are assigned to threads anew: events that do not overlap belong to
+ * one thread.
  */
 #include <ctype.h>
 #include <errno.h>

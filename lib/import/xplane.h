@@ -50,11 +50,11 @@ static inline bool tfh_xplane_is_tpu(const char *plane)
 {
 	return !strncmp(plane, "/device:TPU", 11);
 }
-/* The kind of a line. False: it is not to be read, as a line that is derived from the streams. Sets
- * *id where streams have no number. */
+/* The kind of a line. False: it is not to be read, such as one that is derived from the streams.
+ * Sets *id where streams have no numbers. */
 bool tfh_xplane_kind(const char *name, int64_t device, bool tpu, enum tfh_xline *what, int64_t *id);
 enum tfh_xstat tfh_xplane_stat(const char *name);
-/* A stat of n bytes of text as a number: the digits of "$$5" and the like, -1 without any; of the
+/* A stat that is a text of n bytes, as a number: the digits of "$$5" and the like, or -1; for the
  * name of an op, whether there is one. */
 int64_t tfh_xplane_number(enum tfh_xstat what, const char *text, size_t n);
 /* Resets an event: no name, no stats. */
