@@ -18,10 +18,10 @@ struct tfh_start_sample {
 /* What counted a loop's iterations. The values are those of start.json, as enum tfh_py_count. */
 enum tfh_start_count {
 	TFH_START_ITERATOR,
-	TFH_START_COUNTER,	/* a variable that begins anew each time that the loop is entered */
-	TFH_START_COUNTER_ON,	/* one that goes on, having begun with 0 */
-	TFH_START_COUNTER_FROM, /* like the first one, but it is not known with which number */
-	TFH_START_COUNTER_ON_FROM, /* like the second one, likewise */
+	TFH_START_COUNTER,	   /* a variable that is reset each time the loop is entered */
+	TFH_START_COUNTER_ON,	   /* one that goes on counting; it began with a known number */
+	TFH_START_COUNTER_FROM,	   /* like COUNTER, but its first number is unknown */
+	TFH_START_COUNTER_ON_FROM, /* like COUNTER_ON, but its first number is unknown */
 	TFH_START_COUNTS
 };
 

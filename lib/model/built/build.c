@@ -225,7 +225,7 @@ int tfh_build_host_only(struct tfh_builder *b, uint32_t process)
 		end = ev->t1;
 		const char *name = tfh_build_text(b, process, TFT_NAME_STRING, (uint32_t)ev->w[0]);
 		if (tfh_names_compiling(name))
-			continue; /* computes nothing of the program's, nor do ops in it */
+			continue; /* neither it nor the ops in it compute for the program */
 		int64_t id = tfh_build_name(b, process, TFT_NAME_OP, name);
 		ev->fn = tfh_build_fn(b, "op", &tfh_fn_table[TFH_FN_TFE_Execute]);
 		if (id < 0 || !ev->fn) {

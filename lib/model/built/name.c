@@ -1,5 +1,5 @@
-/* What is known of calls from their surroundings: which function a launch launches (its kernel's
- * name, or the op that made it), and which frees load a library. */
+/* What the surroundings of calls show: what a launch launches (its kernel, or the op that made it),
+ * and which frees load a library. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "model/built/built.h"
 
-#define LIBRARY_NS 1000000 /* loading takes longer; a free waits for the device, but frees fast */
+#define LIBRARY_NS 1000000 /* loading a library takes longer; freeing itself takes less */
 
 /* Gives each launch its kernel's name id, as in a recording of our own.
  * *any: a launch has a kernel. */
@@ -66,9 +66,10 @@ static int name_by_op(struct tfh_builder *b, uint32_t process, struct tfh_built_
 	return 0;
 }
 
-/* The first op that uses a library (cuBLAS, cuDNN) makes it load its kernels, in frees of nothing:
- * `cudaFree(0)`. An allocator frees in an op only after it failed to allocate. So of all frees, the
- * long ones of the first op that frees load, unless an allocation on the device is just before. */
+/* The first op that uses a library (cuBLAS, cuDNN) loads the library's kernels, during a free of
+ * nothing: `cudaFree(0)`. An allocator frees memory inside an op only after it failed to allocate.
+ * So the long frees of the first op that has any are taken for loading, unless an allocation on the
+ * device comes right before. */
 static int name_frees(struct tfh_builder *b, struct tfh_built_proc *p, uint32_t n_threads,
 		      const uint32_t *op)
 {

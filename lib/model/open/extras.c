@@ -137,7 +137,8 @@ static int add_samples(struct tfh_run *run, uint32_t file, const char *data, siz
 		data += sizeof(s);
 		len -= sizeof(s);
 		struct tfh_sample out = {.t = tfh_run_ns(run, file, s.ticks), .cpus = s.cpus};
-		/* The files of a process come in order: an earlier sample is that of a copy. */
+		/* The files of a process come in order, so a sample that is not later is from a
+		 * copy of a file. */
 		bool again = p->n_sample && out.t <= p->sample[p->n_sample - 1].t;
 		uint64_t delay = 0;
 		for (uint32_t i = 0; i < s.threads; i++) {

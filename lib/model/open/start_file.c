@@ -86,7 +86,7 @@ static int read_places(struct start_reading *r, const char *p)
 	return 0;
 }
 
-/* The digit of each sample, which goes to `offset` in it. Older files have none. */
+/* Reads one digit for each sample into the byte at `offset` in it. Older files have none. */
 static void read_digits(const char *p, char most, struct tfh_start_sample *sample, size_t offset,
 			uint32_t n)
 {
@@ -138,7 +138,7 @@ static int read_samples(struct start_reading *r, const char *object, struct tfh_
 /* More iterations than a loop can have. */
 #define ITERATIONS (1ull << 48)
 
-/* The digit of each loop in `counted`. Older files have none. */
+/* Reads one digit for each loop: `counted`. Older files have none. */
 static void read_counts(const char *p, struct tfh_start_loop *loop, uint32_t n)
 {
 	if (!p || *p++ != '"')

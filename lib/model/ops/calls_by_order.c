@@ -139,8 +139,8 @@ void tfh_calls_add_unmatched(struct tfh_calls *k, const uint32_t *stream)
 	k->by_stream[i].n++;
 }
 
-/* How many of the ops with unmatched calls may have run in a stream (+1); *last: index of the last
- * one. */
+/* How many of the ops with unmatched calls may have run in the stream `host` (the host's handle +
+ * 1); *last: index of the last one. */
 static uint32_t unmatched_streams(const struct tfh_calls *k, const struct tfh_streams *s,
 				  uint32_t host, uint32_t *last)
 {

@@ -25,9 +25,9 @@ uint32_t tfh_run_python(struct tfh_run *run, uint32_t process, uint32_t stack,
 
 /* Its frames of machine code outside the driver, CUDA's runtime and the C library's start,
  * innermost first, as lines; without debug information they have no number, and `file` is the
- * module's name. Modules other than the
- * process' executable count as libraries. Returns their number; 0: none of them is a function of
- * the executable with a name, or Python runs in between. */
+ * module's name. Modules other than the process' executable count as libraries. Returns their
+ * number; 0: none of them is a function of the executable with a name, or Python runs in
+ * between. */
 uint32_t tfh_run_functions(struct tfh_run *run, uint32_t process, uint32_t stack,
 			   struct tfh_model_line *frame, uint32_t most);
 

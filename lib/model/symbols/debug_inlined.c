@@ -11,8 +11,8 @@
 #include "model/opened.h"
 #include "model/symbols/dwarf_span.h"
 
-/* Bytes of the sections of all files together, and bytes read of one file, after which there are no
- * answers: an entry of a byte may have an abbreviation of megabytes. */
+/* Bytes of the sections of all files together, and bytes read for answers about one file. Beyond
+ * these there are no answers: an entry of one byte may have an abbreviation of megabytes. */
 #define INFO_MOST (256u << 20)
 #define WORK_MOST (256u << 20)
 #define UNITS_MOST (1u << 20)

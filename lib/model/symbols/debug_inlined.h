@@ -1,5 +1,5 @@
-/* Calls whose code the compiler has put in their place, in an ELF file: DWARF's .debug_info,
- * versions 4 and 5, which -g makes. The file is untrusted. */
+/* Inlined calls in an ELF file, from DWARF's .debug_info, versions 4 and 5, which -g makes. The
+ * file is untrusted. */
 #ifndef TFH_MODEL_SYMBOLS_DEBUG_INLINED_H
 #define TFH_MODEL_SYMBOLS_DEBUG_INLINED_H
 
@@ -11,9 +11,9 @@ struct tfh_debug_inlined;
 struct tfh_debug_inlined *tfh_debug_inlined_open(const struct tfh_elf *e);
 void tfh_debug_inlined_close(struct tfh_debug_inlined *d);
 
-/* The outermost such call of which the instruction at an address is a part: its line, which is one
- * of the function that the address is in, and its file's number in the unit's line table, which is
- * at `table` in .debug_line. False: there is none, or it is not known. */
+/* The outermost inlined call that contains the instruction at an address: its line, which is in the
+ * function that the address belongs to, and the number of its file in the unit's line table, which
+ * is at `table` in .debug_line. False: there is none, or it is not known. */
 bool tfh_debug_inlined_call(struct tfh_debug_inlined *d, uint64_t table, uint64_t address,
 			    uint64_t *file, uint64_t *line);
 

@@ -78,7 +78,7 @@ static bool read_unit(const struct tfh_debug_lines *d, size_t place, struct unit
 		return false;
 	if (u->version == 5) {
 		u->address_bytes = (unsigned)tfh_dwarf_number(&s, 1);
-		tfh_dwarf_take(&s, 1); /* of segments, which no machine of ours has */
+		tfh_dwarf_take(&s, 1); /* size of segment selectors, which these processors lack */
 	}
 	uint64_t length = tfh_dwarf_number(&s, u->offset_bytes);
 	u->program = s;
@@ -185,8 +185,8 @@ static bool next_row(struct machine *m)
 
 /* ---- sequences ---- */
 
-/* What a linker left out begins at address 0, or at the end of all. Returns false if there is no
- * room. */
+/* Adds a sequence, unless the linker left its code out: it then begins at address 0, or at the
+ * highest address. Returns false if there is no room. */
 static bool add(struct tfh_debug_lines *d, struct dwarf_sequence s)
 {
 	if (!s.low || s.high <= s.low)

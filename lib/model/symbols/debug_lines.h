@@ -12,12 +12,12 @@ struct tfh_debug_lines;
 struct tfh_debug_lines *tfh_debug_lines_open(const struct tfh_elf *e);
 void tfh_debug_lines_close(struct tfh_debug_lines *d);
 
-/* The line that the instruction at an address was made of, and its file as the compiler was given
- * it, below the folder it ran in where that is known (DWARF 5). False: unknown. */
+/* The line of the instruction at an address, and its file as it was given to the compiler, below
+ * the folder in which the compiler ran where that is known (DWARF 5). False: unknown. */
 bool tfh_debug_lines_find(struct tfh_debug_lines *d, uint64_t address, char *file, size_t size,
 			  uint32_t *line);
-/* The same of the outermost call whose code the compiler has put where the address is, so that the
- * line is one of the function that the address is in. */
+/* The same for the outermost inlined call at the address, so that the line is one of the function
+ * that the address belongs to. */
 bool tfh_debug_lines_call(struct tfh_debug_lines *d, struct tfh_debug_inlined *inlined,
 			  uint64_t address, char *file, size_t size, uint32_t *line);
 

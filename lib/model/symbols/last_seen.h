@@ -15,8 +15,8 @@ struct tfh_last_seen {
 
 /* Events in order of time; begin with zeros. */
 void tfh_last_seen_note(struct tfh_last_seen *x, const struct tfh_event *ev);
-/* The later of both lines. But an exception ends a program by way of the interpreter's clean-up: a
- * line outside of libraries comes before that. False: no line is known. */
+/* The later of both lines. But when an exception ends a program, the interpreter cleans up last, so
+ * a line outside of libraries is preferred to one in a library. False: no line is known. */
 bool tfh_last_seen_line(struct tfh_run *run, uint32_t process, const struct tfh_last_seen *x,
 			struct tfh_model_line *out, int64_t *at_ns);
 

@@ -106,10 +106,10 @@ static const char *in_framework(const char *path)
 	return NULL;
 }
 
-/* Whether no file has this code, and it is not what the program was given as: modules frozen into
- * the interpreter, and what libraries generate ("<sqlalchemy generated ...>", "<attrs generated
- * ...>", torch.fx' "<eval_with_key>.3"). torch.compile() puts what it generates into a folder of
- * this name by default. */
+/* Whether the code is in no file, and is not the program as typed or given by -c: modules frozen
+ * into the interpreter, and code that libraries generate ("<sqlalchemy generated ...>", "<attrs
+ * generated ...>", torch.fx' "<eval_with_key>.3"). torch.compile() writes its code into a folder
+ * torchinductor_USER by default. */
 static bool is_generated(const char *path)
 {
 	static const char *const program[] = {"<string>", "<stdin>", "<console>", "<ipython-input"};

@@ -154,7 +154,7 @@ static struct tfh_debug_lines *separate_lines(struct tfh_symbols *s)
 	return s->separate.same_build ? tfh_debug_lines_open(&s->separate) : NULL;
 }
 
-/* The line that calls what the compiler has put where the address is. */
+/* The line of the inlined call that contains the address. */
 static bool find_call(struct tfh_symbols *s, uint64_t address, char *file, size_t size,
 		      uint32_t *line)
 {

@@ -22,10 +22,10 @@ bool tfh_symbols_find(const struct tfh_symbols *s, uint64_t file_offset, char *n
 		      uint64_t *into);
 
 /* The line of the instruction at an offset in the file, `into` bytes after its function's begin,
- * from debug information in the file or in its separate file below /usr/lib/debug. False: unknown;
- * so it is without a build id, which tells that it is the file that the process had loaded. Where
- * the compiler has put a function of another source file into this one, it is the line that calls
- * it; unknown before DWARF 4, or with split debug information. */
+ * from debug information in the file or in its separate file below /usr/lib/debug. False: unknown,
+ * as always without a build id, which alone shows that it is the file that the process had loaded.
+ * For code inlined from another source file, it is the line of the call; this is unknown before
+ * DWARF 4, or with split debug information. */
 bool tfh_symbols_line(struct tfh_symbols *s, uint64_t file_offset, uint64_t into, char *file,
 		      size_t size, uint32_t *line);
 
