@@ -93,7 +93,8 @@ static int say_result(const struct tfh_ctl_order *o, const struct tfh_ctl_asked 
 
 /* ---- a file system that hangs ---- */
 
-#define HUNG_S 20 /* beyond the time to wait: giving and hearing take five */
+/* beyond the time to wait: sending the command and reading the answers take up to 5 s */
+#define HUNG_S 20
 
 struct watched {
 	const char *target;

@@ -26,8 +26,8 @@ struct pruning {
 	struct pruned_run *run; /* the oldest first */
 	size_t n, others;	/* others: of other users */
 	uint64_t bytes;		/* of all existing segments */
-	/* Remove those of runs that have not changed for this long,
-	 * as long as there are more bytes than `most`. */
+	/* Remove the segments of runs that have not changed for this long, as long as all together
+	 * have more than `most` bytes. */
 	int64_t older_s;
 	uint64_t most;
 	bool really;

@@ -17,7 +17,8 @@
 #include "cli/cli.h"
 #include "cli/ctl_request.h"
 
-enum { SILENT, TAKEN, ANSWERED, HERE /* its processes, or some, were told from here */ };
+/* HERE: some or all of its processes got the command from this host */
+enum { SILENT, TAKEN, ANSWERED, HERE };
 
 static volatile sig_atomic_t stopped;
 
@@ -111,7 +112,7 @@ static int ask(const char *dir, const struct tfh_ctl_order *o, const char *here,
 	snprintf(r.host, sizeof(r.host), "%.63s", here);
 	memcpy(r.had, o->key, o->told * sizeof(*r.had));
 	tfh_ctl_request_seal(&r);
-	/* So that it is removed. */
+	/* A signal must not leave the request behind. */
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
@@ -244,7 +245,7 @@ void tfh_ctl_gather(const struct tfh_ctl_order *o, struct tfh_ctl_asked *a)
 		for (each_answer(o, a, false); count(a, true) && !stopped && now_s() < a->until_s;
 		     each_answer(o, a, false))
 			nanosleep(&nap, NULL);
-		/* From here on nobody begins to obey. */
+		/* From here on, no other host starts to carry out the request. */
 		tfh_ctl_name(name, a->id, NULL);
 		unlinkat(a->dir, name, 0);
 		each_answer(o, a, false);

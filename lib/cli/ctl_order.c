@@ -38,7 +38,7 @@ static bool wait_for(const struct tft_view *view, uint64_t bits, int *naps)
 	}
 }
 
-/* Tells processes apart, on whichever host or in whichever container they are looked at. */
+/* Identifies a process, whichever host or container looks at it. */
 static uint64_t key_of(const struct tft_journal *head)
 {
 	uint64_t key = tfh_hash_str(head->boot_id);

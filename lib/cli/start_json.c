@@ -4,7 +4,7 @@
 
 #include "cli/start_outside.h"
 
-/* One digit per sample, which is at `offset` in it. */
+/* Writes one digit per sample, from the byte at `offset` in it. */
 static void write_digits(const struct tfh_start_samples *s, uint32_t at, const char *key,
 			 size_t offset, struct tfh_json *j)
 {
@@ -31,7 +31,7 @@ static void write_loops(const struct tfh_start_samples *s, uint32_t at, struct t
 	tfh_json_end(j);
 }
 
-/* What counted each of these, one digit each: enum tfh_py_count. */
+/* Writes what counted each of these loops, as one digit each: enum tfh_py_count. */
 static void write_counts(const struct tfh_start_samples *s, uint32_t at, struct tfh_json *j)
 {
 	static char text[TFH_START_LOOPS];

@@ -10,12 +10,13 @@
 #include "base/proc.h"
 #include "cli/start_outside.h"
 
-/* What a process needs in order to be worth a report though it recorded nothing: so much time at
- * its lines, which few samples cover where each of them is expensive (deep stacks, a busy machine),
- * and as many of them as say anything. */
+/* When samples of a process that recorded nothing are worth a report: they cover so much time at
+ * its lines (of which a few may cover much, where each is expensive: deep stacks, a busy machine),
+ * and there are so many of them with a line. */
 #define WORTH_US 600000u
 #define WORTH_LEAST 10u
-/* Every so many searches for children, those of other threads than the main one are looked for. */
+/* One in so many searches for children also looks for those that other threads than the main one
+ * started. */
 #define SEARCHES 10u
 
 void tfh_outside_why(struct tfh_outside_process *p, const char *what, int err)

@@ -23,12 +23,12 @@ int64_t tfh_start_samples_wait(const struct tfh_start_samples *s);
 void tfh_start_samples_take(struct tfh_start_samples *s);
 /* After the job: writes what has not been written yet. */
 void tfh_start_samples_end(struct tfh_start_samples *s);
-/* Call it after that: how the processes that recorded ended, if known; NULL for NULL. */
+/* After tfh_start_samples_end(): how the processes that recorded ended, if known; NULL for NULL. */
 const struct tfh_ends *tfh_start_samples_ends(const struct tfh_start_samples *s);
-/* Likewise: whether they were written, which for a job that recorded nothing are all that is
- * known. */
+/* Likewise: whether samples were written. They are all that is known of a job that recorded
+ * nothing. */
 bool tfh_start_samples_kept(const struct tfh_start_samples *s);
-/* Otherwise: the most samples with a line that a process has. */
+/* If none were: the largest number of samples with a line that any process had. */
 uint32_t tfh_start_samples_placed(const struct tfh_start_samples *s);
 void tfh_start_samples_free(struct tfh_start_samples *s);
 
