@@ -124,9 +124,9 @@ int tfh_make_dir(const char *path, const struct tfh_access *a)
 	return err;
 }
 
-/* A job that has closed its standard descriptors may still write to them, and must not write into
- * ours. As long as they are closed, they are taken here by descriptors to which nothing can be
- * written, as before. */
+/* A job that has closed its standard descriptors may still write to their numbers, and must not
+ * write into our files. So free numbers are held meanwhile by descriptors to which nothing can be
+ * written. */
 int tfh_open_above(int at, const char *name, int flags, mode_t mode)
 {
 	int held[STDERR_FILENO + 1], n = 0, fd, err;

@@ -49,8 +49,9 @@ typedef int (*tfh_clock_read_fn)(clockid_t id, struct timespec *ts);
 
 #pragma GCC visibility push(hidden)
 extern uint8_t tfh_clock_counter; /* whether ticks come from the processor's counter */
-/* The kernel's own function for its clocks, which libc calls, too, or libc's: for ticks that are no
- * counter's. A reading takes 15.6 instead of 16.2 ns on the Intel machine of bench/README.md. */
+/* Reads a clock of the kernel, where ticks are not the processor's counter: by the kernel's own
+ * function (vDSO), which libc calls, too, or by libc's. Without libc a reading takes 15.6 instead
+ * of 16.2 ns on the Intel machine of bench/README.md. */
 extern tfh_clock_read_fn tfh_clock_read;
 #pragma GCC visibility pop
 

@@ -1,7 +1,7 @@
 /*
  * The environment of a process whose other threads may change it at any time. setenv() frees the
- * array that `environ` pointed to, so a getenv() meanwhile may read freed memory and crash. Here,
- * the kernel copies: what is no memory any more is left out.
+ * array that `environ` pointed to, so a getenv() meanwhile may read freed memory and crash. Here
+ * the kernel copies the strings: memory that is no longer mapped is left out, and nothing crashes.
  */
 #ifndef TFH_BASE_ENVIRON_H
 #define TFH_BASE_ENVIRON_H
@@ -22,9 +22,9 @@ void tfh_env_drop(struct tfh_env *env);
 const char *tfh_env_in(const struct tfh_env *env, const char *name);
 
 /*
- * The default: what tfh_env_renew() took last; before, or where that failed, what the program was
- * started with, whose memory is never freed. A program that calls neither function gets its present
- * environment.
+ * The default environment: the last copy that tfh_env_renew() took. Before the first one, or where
+ * it failed: that with which the program was started, whose memory is never freed. A program that
+ * calls neither function gets its present environment.
  */
 void tfh_env_started_with(char **first);
 void tfh_env_renew(void);

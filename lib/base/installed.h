@@ -23,8 +23,9 @@ struct tfh_installed {
 	uint32_t folders, names;
 };
 
-/* The position of the package's part in an absolute path, as in "numpy/lib/npyio.py"; 0: the file
- * belongs to no package, or its path shows that it does. Reads each folder once, without malloc. */
+/* The offset of a package's part, such as "numpy/lib/npyio.py", in an absolute path. 0: the file is
+ * in none of these packages, or its path already shows that it is in one. Reads each folder once,
+ * without malloc. */
 size_t tfh_installed_part(struct tfh_installed *in, const char *path);
 
 /* Copies a path, with the mark before the package if only the folder shows it. Returns the length,

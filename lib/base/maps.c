@@ -84,7 +84,7 @@ int tfh_each_mapping(int32_t pid, tfh_mapping_fn take, void *data)
 			break;
 		have -= (size_t)(rest - text);
 		memmove(text, rest, have);
-		if (have == sizeof(text) - 1) /* the rest of such a line does not read as one */
+		if (have == sizeof(text) - 1) /* too long a line; its rest is not parsed as one */
 			have = 0;
 	}
 	n = n < 0 ? -errno : 0;

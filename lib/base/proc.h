@@ -41,8 +41,8 @@ uint32_t tfh_all_children(pid_t pid, int32_t *child, uint32_t most);
 /* True if the main thread has ended (pthread_exit) and only `n` threads are left, which are the
  * caller's own. */
 bool tfh_last_threads(unsigned n);
-/* The system call filters that the calling thread is under, as a number that changes with them. If
- * the job sets a filter on all its threads, it may end the job when we make a system call. */
+/* A number that changes with the system call filters of the calling thread. A filter that the job
+ * sets on all its threads may end the job when we make a system call. */
 uint32_t tfh_call_filters(int fd);
 /* Opens the descriptor for tfh_call_filters(), which belongs to the calling thread; the caller
  * closes it. */

@@ -35,7 +35,8 @@ static inline const char *tfh_file_of(const char *path)
 	return slash ? slash + 1 : path ? path : "";
 }
 
-/* Whether a range or an op is named after compiling, not after what was compiled or compiles. */
+/* Whether the name of a range or an op says that it compiles; not if it names what is compiled, or
+ * a compiled function. */
 bool tfh_names_compiling(const char *name);
 
 #endif
