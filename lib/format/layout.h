@@ -297,7 +297,7 @@ enum tft_ring_state {
 enum {
 	TFT_CTL_STOP = 1,   /* no calls recorded (ALWAYS functions still are) */
 	TFT_CTL_FLUSH = 2,  /* seal and write now; the flusher clears it */
-	TFT_CTL_GPU_ON = 4, /* seal and write now; cleared by the flusher */
+	TFT_CTL_GPU_ON = 4, /* device times wanted, whatever the settings say */
 	TFT_CTL_GPU_OFF = 8,
 	/* at step `at_step` of the journal; cleared when `at_answer` is set */
 	TFT_CTL_GPU_ON_AT = 16,
