@@ -152,6 +152,23 @@ static int add_stack(struct start_part *p, const struct tfh_model_line *frame, u
 	return 0;
 }
 
+/* A part's states are the kernel's, without what a file, timer or lock tells besides. */
+static uint8_t kernel_state(uint8_t state)
+{
+	switch (state) {
+	case TFH_SEEN_LOG:
+		return TFT_STATE_WRITE;
+	case TFH_SEEN_TIMER:
+		return TFT_STATE_POLL;
+	case TFH_SEEN_MUTEX:
+	case TFH_SEEN_SIGNAL:
+	case TFH_SEEN_END:
+		return TFT_STATE_LOCK;
+	default:
+		return state;
+	}
+}
+
 static void add_state(struct start_part *p, uint8_t state, double ns)
 {
 	p->out->samples++;
@@ -218,7 +235,7 @@ static int add_own(struct start_part *p, int64_t from)
 		if (!in || feed->threads[k.thread].tid != main)
 			continue;
 		uint32_t n = tfh_frames_at(facts, k.place, frame);
-		add_state(p, k.state, k.ns);
+		add_state(p, kernel_state(k.state), k.ns);
 		rc = n ? add_stack(p, frame, n, tfh_at_role(k.at), k.ns) : 0;
 	}
 	return rc;

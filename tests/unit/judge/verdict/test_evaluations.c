@@ -37,7 +37,8 @@ static void step(struct gen *g, double t)
 	ev->w[0] = 3;
 }
 
-static void evaluates_at(uint32_t place, const char *function, uint32_t line)
+/* Evaluations are at `place`, in that state, which concerns descriptor `fd` (-1: none). */
+static struct tfh_result *evaluates(uint32_t place, enum tft_state state, int fd)
 {
 	struct gen *g = gen_new();
 	double t = 100;
@@ -50,10 +51,16 @@ static void evaluates_at(uint32_t place, const char *function, uint32_t line)
 			step(g, t);
 		for (int i = 0; i < 10; i++, t += 6) {
 			gen_call(g, 0, TFH_FN_torch_single, t, t + 0.5);
-			gen_sample(g, 0, t + 2, TFT_STATE_RUNNING, place, 4);
+			gen_sample(g, 0, t + 2, state, place, 4)->w[1] = (uint64_t)(uint32_t)fd
+									 << 32;
 		}
 	}
-	struct tfh_result *r = gen_judge(g);
+	return gen_judge(g);
+}
+
+static void evaluates_at(uint32_t place, const char *function, uint32_t line)
+{
+	struct tfh_result *r = evaluates(place, TFT_STATE_RUNNING, -1);
 	const struct tfh_seen_start *s = &r->found.start[TFH_SEEN_EVALUATE];
 	assert_int_equal(r->steps.total, 240);
 	assert_int_equal(s->kind, TFH_BRANCH_EVALUATE);
@@ -70,6 +77,15 @@ static void test_line(void **state)
 	(void)state;
 	evaluates_at(AT_METRIC, "metric", 38);
 	evaluates_at(AT_SHARED, "evaluate", 44);
+}
+
+/* A part has the kernel's state of a sample that tells a log, too, so shares add up. */
+static void test_states(void **state)
+{
+	(void)state;
+	struct tfh_result *r = evaluates(AT_METRIC, TFT_STATE_WRITE, 2);
+	assert_true(r->found.start[TFH_SEEN_EVALUATE].state[TFT_STATE_WRITE] > 0.5);
+	tfh_result_free(r);
 }
 
 /* Epochs, each with a pause of 300 ms behind it; then the program saves for 500 ms. */
@@ -131,9 +147,9 @@ static void test_shared_lines(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_line),
-					   cmocka_unit_test(test_last_gap),
-					   cmocka_unit_test(test_shared_lines)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line), cmocka_unit_test(test_states),
+		cmocka_unit_test(test_last_gap), cmocka_unit_test(test_shared_lines)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
