@@ -278,6 +278,8 @@ static bool object_loop(const struct tfh_loop_reading *r, uint64_t object, int d
 static bool loop_of_kind(const struct tfh_loop_reading *r, uint64_t object, enum tfh_py_kind kind,
 			 int depth, struct tfh_py_loop *out)
 {
+	if (depth >= NESTED) /* they may also lead back to themselves */
+		return false;
 	out->count = TFH_PY_ITERATOR;
 	out->sure = true;
 	bool found = kind == TFH_PY_RANGE ? range_loop(r, object, out)
@@ -296,7 +298,7 @@ static bool loop_of_kind(const struct tfh_loop_reading *r, uint64_t object, enum
 static bool loop_of(const struct tfh_loop_reading *r, uint64_t object, int depth,
 		    struct tfh_py_loop *out)
 {
-	return depth < NESTED && loop_of_kind(r, object, tfh_py_kind_of(r, object), depth, out);
+	return loop_of_kind(r, object, tfh_py_kind_of(r, object), depth, out);
 }
 
 /* What is on the stacks of the searched frames, the outermost first. */

@@ -4,7 +4,8 @@ come, and the report counts their iterations: in epochs over a range, a list, a 
 islice, a reversed list, and objects that keep a generator; as many as the job makes, exactly (but where a range that begins with 1 is made elsewhere, from 3.12 on: one
 more). So it does with loops that the program counts itself, in a variable that grows by 1 in every iteration: local, global, of a
 closure, an attribute, with `continue` and `break`, also over batches of a class's own iterator. A variable that grows only sometimes,
-and a `while` loop without any, show no steps. What C code takes from an iterator, list(map(f, x)), is no loop. The digest gives the same report."""
+and a `while` loop without any, show no steps. What C code takes from an iterator, list(map(f, x)), is no loop. Iterators that lead
+back to themselves are no trouble, neither from outside nor in the job itself. The digest gives the same report."""
 import json
 import os
 import subprocess
@@ -52,6 +53,30 @@ def main():
         epoch(%s)
     print(3 * N)
 main()
+"""
+# A generator that iterates over the object of which it is an attribute, sampled from outside and, once a batch came, in the job.
+ITSELF = """
+import sys, time
+class Source:
+    def __init__(self): self.n, self.batches = 0, None
+    def __iter__(self): return self
+    def __next__(self):
+        self.n += 1
+        if self.n > 150: raise StopIteration
+        return self.n
+def batches(source):
+    for x in source:
+        yield x
+source = Source()
+source.batches = batches(source)
+for x in source.batches:
+    end = time.perf_counter() + 0.01
+    while time.perf_counter() < end: sum(range(200))
+    if x > 75 and len(sys.argv) > 1:
+        sys.path.insert(0, sys.argv[1])
+        import tfhook
+        with tfhook.step_scope("batch"): pass
+print(x)
 """
 CALL = """
 import time
@@ -243,6 +268,11 @@ for number, (version, python) in enumerate(every.items() if isinstance(every, di
             continue
         steps = report["steps"]["total"]
         check(steps == int(out) or (not exact and 0.8 * int(out) < steps < 1.1 * int(out)), name, steps, out)
+
+for inside in [], [os.environ["TFH_SRC"] + "/lib/python"]:
+    run = subprocess.run([TOOL, "run", "-q", "-o", os.path.join(TMP, "itself%d" % len(inside)), "--", sys.executable, "-c", ITSELF] + inside,
+                         capture_output=True, text=True)
+    check(run.returncode == 0 and run.stdout.split() == ["150"], "itself", inside, run)
 
 report, out = judged("while", WHILE, sys.executable)
 check(not report or (report["steps"]["total"] == 0 and not report["sampled"]["step_loop"]), "while", report and report["steps"])
