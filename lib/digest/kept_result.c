@@ -14,11 +14,12 @@
 /* clang-format on */
 #define OF(m) ((S *)0)->m
 #define ELEMENTS(m) (sizeof(OF(m)) / sizeof(OF(m)[0]))
-/* N: a number, real or bool. B: one of at most `top`. A: an array of them. */
+/* N: a number, real or bool. B: one from 0 to `top`, whether its type is signed or not. A: an array
+ * of them. */
 #define B(nr, m, top)                                                                              \
 	{                                                                                          \
-		.number = (nr), AT(m), .form = FORM(OF(m)), .size = sizeof(OF(m)), .count = 1,     \
-		.most = (top)                                                                      \
+		.number = (nr), AT(m), .form = (top) ? TFH_KEPT_NUMBER : FORM(OF(m)),              \
+		.size = sizeof(OF(m)), .count = 1, .most = (top)                                   \
 	}
 #define N(nr, m) B(nr, m, _Generic(OF(m), bool : 1, default : 0))
 #define A(nr, m)                                                                                   \

@@ -50,6 +50,8 @@ static void is_whole(const struct tfh_kept_type *t, const size_t (*apart)[2], si
 		bool pointer = f->form == TFH_KEPT_TEXT || f->form == TFH_KEPT_MAYBE ||
 			       f->form >= TFH_KEPT_LIST;
 		assert_true(!i || f->number > t->field[i - 1].number);
+		/* whose bound is not checked */
+		assert_true(!f->most || (f->form != TFH_KEPT_SIGNED && f->form != TFH_KEPT_REAL));
 		cover(seen, f->offset,
 		      pointer			   ? sizeof(void *)
 		      : f->form == TFH_KEPT_STRUCT ? f->count * f->of->size
