@@ -251,8 +251,8 @@ static void find_rank(const struct walking *x, struct tfh_ranks_step *step)
 
 	if (best != UINT32_MAX)
 		over = tfh_ranks_over(&job->rank[best], &job->rank[best].in_step[x->k]);
-	bool path = over >= least;
-	for (uint32_t i = 0; !path && i < job->n; i++) {
+	bool path_is_slow = over >= least;
+	for (uint32_t i = 0; !path_is_slow && i < job->n; i++) {
 		double of = tfh_ranks_over(&job->rank[i], &job->rank[i].in_step[x->k]);
 		if (x->in[i] && of >= least && !(over >= of)) {
 			over = of;

@@ -278,7 +278,7 @@ static bool object_loop(const struct tfh_loop_reading *r, uint64_t object, int d
 static bool loop_of_kind(const struct tfh_loop_reading *r, uint64_t object, enum tfh_py_kind kind,
 			 int depth, struct tfh_py_loop *out)
 {
-	if (depth >= NESTED) /* they may also lead back to themselves */
+	if (depth >= NESTED) /* iterators may also refer to each other in a cycle */
 		return false;
 	out->count = TFH_PY_ITERATOR;
 	out->sure = true;

@@ -4,8 +4,8 @@ come, and the report counts their iterations: in epochs over a range, a list, a 
 islice, a reversed list, and objects that keep a generator; as many as the job makes, exactly (but where a range that begins with 1 is made elsewhere, from 3.12 on: one
 more). So it does with loops that the program counts itself, in a variable that grows by 1 in every iteration: local, global, of a
 closure, an attribute, with `continue` and `break`, also over batches of a class's own iterator. A variable that grows only sometimes,
-and a `while` loop without any, show no steps. What C code takes from an iterator, list(map(f, x)), is no loop. Iterators that lead
-back to themselves are no trouble, neither from outside nor in the job itself. The digest gives the same report."""
+and a `while` loop without any, show no steps. What C code takes from an iterator, list(map(f, x)), is no loop. Iterators that
+refer to each other in a cycle crash neither `tfhook run` nor the job. The digest gives the same report."""
 import json
 import os
 import subprocess
