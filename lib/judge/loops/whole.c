@@ -38,8 +38,7 @@ struct sequence {
 	bool differs;		/* its repetitions differ in their grids */
 	bool fed;		/* this interval copies a batch to the device */
 	bool whole_fed;		/* or one that consists of steps only does */
-	uint64_t
-		batches; /* intervals that do; in the first one, copies between its launches */
+	uint64_t batches; /* intervals that do; in the first one, copies between its launches */
 	uint64_t steps, intervals;
 	uint64_t first_steps; /* at the end of the first interval, if it does not */
 	int64_t ns;	      /* of all intervals */
